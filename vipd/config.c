@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From files to a struct config: reads every document by the tables of config_schema.c and
- * config_talos.c, fills in what none said (config_default.c), then checks what only the whole can
+ * config_talos.c, then checks what only the whole can
  * show: duplicate VIPs, policies without a VIP, settings that exclude each other.
  *
  * Nothing is half done: the caller gets a complete configuration or every error.
@@ -21,47 +21,6 @@
 #define LIFETIME_WINDOW_MIN_US (3 * US_PER_S)
 
 /* --- life --- */
-
-static char *copy_or_null(const char *text)
-{
-	return text != NULL ? xstrdup(text) : NULL;
-}
-
-void config_policy_copy(struct config_policy *to, const struct config_policy *from)
-{
-	*to = *from;
-	to->health.url = copy_or_null(from->health.url);
-	to->health.server_name = copy_or_null(from->health.server_name);
-	to->health.ca_file = copy_or_null(from->health.ca_file);
-	to->health.client_cert_file = copy_or_null(from->health.client_cert_file);
-	to->health.client_key_file = copy_or_null(from->health.client_key_file);
-}
-
-void config_policy_fini(struct config_policy *policy)
-{
-	free(policy->health.url);
-	free(policy->health.server_name);
-	free(policy->health.ca_file);
-	free(policy->health.client_cert_file);
-	free(policy->health.client_key_file);
-	*policy = (struct config_policy){0};
-}
-
-void config_free(struct config *config)
-{
-	if (config == NULL)
-		return;
-	for (size_t i = 0; i < config->n_vips; i++) {
-		config_policy_fini(&config->vips[i].policy);
-		free(config->vips[i].origin);
-		config_hcloud_free(config->vips[i].hcloud);
-	}
-	free(config->vips);
-	conf_strings_fini(&config->notes);
-	config_policy_fini(&config->policy);
-	etcdconf_fini(&config->etcd);
-	free(config);
-}
 
 static void reading_fini(struct config_reading *reading)
 {

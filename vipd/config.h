@@ -21,6 +21,7 @@
 #include "etcd/etcdconf.h"
 
 #define CONFIG_VIPS_MAX 64
+#define CONFIG_CA_FILE "/etc/kubernetes/pki/ca.crt" /* of the API server */
 
 enum config_fence {
 	CONFIG_FENCE_AUTO, /* nftables where the kernel has it, else lifetime */

@@ -66,29 +66,17 @@ static void set_id(struct conf *conf, const struct conf_field *field UNUSED,
 }
 
 #define HCLOUD(member) offsetof(struct config_hcloud, member)
-#define HCLOUD_FIELDS                                                          \
-	{.key = "apiToken",                                                        \
-	 .set = conf_set_string,                                                   \
-	 .offset = HCLOUD(api_token),                                              \
-	 .flags = CONF_SECRET},                                                    \
-	    {.key = "apiTokenFile",                                                \
-	     .set = conf_set_string,                                               \
-	     .offset = HCLOUD(api_token_file),                                     \
-	     .flags = CONF_SECRET,                                                 \
-	     .check = conf_check_file},                                            \
-	    {.key = "serverID", .set = set_id, .offset = HCLOUD(server_id)},       \
-	    {.key = "endpoint",                                                    \
-	     .set = conf_set_string,                                               \
-	     .offset = HCLOUD(endpoint),                                           \
-	     .check = check_endpoint},                                             \
-	    {.key = "caFile",                                                      \
-	     .set = conf_set_string,                                               \
-	     .offset = HCLOUD(ca_file),                                            \
-	     .check = conf_check_file},                                            \
-	{                                                                          \
-		.key = "metadata", .set = conf_set_string, .offset = HCLOUD(metadata), \
-		.check = check_metadata                                                \
-	}
+#define HCLOUD_FIELDS                                                                           \
+	CONF_ROW("apiToken", conf_hidden, HCLOUD(api_token), NULL, NULL, .flags = CONF_SECRET),     \
+	    CONF_ROW("apiTokenFile", conf_string, HCLOUD(api_token_file), NULL, NULL,               \
+	             .flags = CONF_SECRET, .check = conf_check_file),                               \
+	    CONF_ROW("serverID", conf_int64, HCLOUD(server_id), NULL, NULL,                         \
+	             .flags = CONF_ZERO_IS_NONE, .set = set_id),                                    \
+	    CONF_ROW("endpoint", conf_string, HCLOUD(endpoint), DEFAULT_ENDPOINT, NULL,             \
+	             .check = check_endpoint),                                                      \
+	    CONF_ROW("caFile", conf_string, HCLOUD(ca_file), NULL, NULL, .check = conf_check_file), \
+	    CONF_ROW("metadata", conf_string, HCLOUD(metadata), DEFAULT_METADATA, NULL,             \
+	             .check = check_metadata)
 
 const struct conf_field config_hcloud_fields[] = {HCLOUD_FIELDS, {0}};
 
@@ -111,8 +99,7 @@ static struct config_hcloud *hcloud_new(void)
 {
 	struct config_hcloud *hcloud = NEW0(struct config_hcloud);
 
-	hcloud->endpoint = xstrdup(DEFAULT_ENDPOINT);
-	hcloud->metadata = xstrdup(DEFAULT_METADATA);
+	conf_set_defaults(config_hcloud_fields, hcloud);
 	return hcloud;
 }
 
@@ -120,13 +107,7 @@ void config_hcloud_free(struct config_hcloud *hcloud)
 {
 	if (hcloud == NULL)
 		return;
-	if (hcloud->api_token != NULL)
-		explicit_bzero(hcloud->api_token, strlen(hcloud->api_token));
-	free(hcloud->api_token);
-	free(hcloud->api_token_file);
-	free(hcloud->endpoint);
-	free(hcloud->ca_file);
-	free(hcloud->metadata);
+	conf_fini(config_hcloud_fields, hcloud);
 	free(hcloud);
 }
 
@@ -193,17 +174,4 @@ void config_read_hcloud(struct conf *conf, const struct conf_node *document, voi
 	if (addr_is_set(&read.vip.addr))
 		config_add_vip(userdata, &read.vip, read.link, TAKE_PTR(hcloud));
 	conf_leave(conf, before);
-}
-
-/* --- printing --- */
-
-void config_print_hcloud(const struct config_hcloud *hcloud, FILE *out)
-{
-	conf_print_string(out, "apiToken", hcloud->api_token != NULL ? "(hidden)" : NULL);
-	conf_print_string(out, "apiTokenFile", hcloud->api_token_file);
-	if (hcloud->server_id != 0)
-		(void) fprintf(out, "serverID: %" PRId64 "\n", hcloud->server_id);
-	conf_print_string(out, "endpoint", hcloud->endpoint);
-	conf_print_string(out, "caFile", hcloud->ca_file);
-	conf_print_string(out, "metadata", hcloud->metadata);
 }

@@ -27,9 +27,9 @@ struct legacy_vip {
 
 /* What one VIPPolicyConfig fills. */
 struct policy_document {
-	char *name; /* the VIP that it is for; NULL: all others */
+	struct config_policy policy; /* first, so that its rows have one offset in both */
+	char *name;                  /* the VIP that it is for; NULL: all others */
 	int64_t lease_ttl_us;
-	struct config_policy policy;
 };
 
 struct config_reading {
@@ -48,9 +48,9 @@ struct config_reading {
  */
 extern const struct conf_kind config_kinds[];
 extern const struct conf_field config_policy_fields[]; /* target: struct policy_document */
-extern const char *const config_fence_names[];         /* by enum config_fence */
-extern const char *const config_announce_names[];      /* by enum config_announce */
-extern const char *const config_conflict_names[];      /* by enum config_conflict */
+void config_set_defaults(struct config *config);
+void config_policy_copy(struct config_policy *to, const struct config_policy *from);
+void config_policy_fini(struct config_policy *policy);
 
 /* config_talos.c: Talos's own documents. */
 extern const struct conf_field config_legacy_fields[]; /* target: struct config_reading */
@@ -76,7 +76,6 @@ bool config_hcloud_is_range(const struct addr *vip);
 bool config_hcloud_same_range(const struct addr *a, const struct addr *b); /* of two such */
 void config_hcloud_free(struct config_hcloud *hcloud);
 DEFINE_AUTO(struct config_hcloud, config_hcloud_free);
-void config_print_hcloud(const struct config_hcloud *hcloud, FILE *out);
 
 /* config_check.c: conf_check_fn's, and the parts of an address. */
 const char *config_check_link(const char *text, char scratch[static CONF_SCRATCH_BYTES],
@@ -85,11 +84,3 @@ const char *config_check_health_url(const char *text, char scratch[static CONF_S
                                     const char **ret_hint);
 const char *config_check_vip(const char *text, struct addr *ret_addr,
                              char scratch[static CONF_SCRATCH_BYTES], const char **ret_hint);
-
-/* config.c */
-void config_policy_copy(struct config_policy *to, const struct config_policy *from);
-void config_policy_fini(struct config_policy *policy);
-
-/* config_default.c */
-extern const char config_default_ca_file[]; /* of the API server */
-void config_set_defaults(struct config *config);

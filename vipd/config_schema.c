@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tables of vipd's kinds: every key, its type, its range. docs/config.md and fairlead.yaml(5)
+ * The tables of vipd's kinds: every key, its type, its range, its default; and what is done by
+ * them. docs/config.md and fairlead.yaml(5)
  * describe these keys, and a test holds them to it.
  *
  * VIPPolicyConfig documents are only collected here: one with a name starts from what the one
@@ -8,28 +9,30 @@
  */
 #include "vipd/config_priv.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/conf_check.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/probecert.h"
 
 #define HOURS INT64_C(3600) * US_PER_S
 
-const char *const config_fence_names[] = {
+static const char *const fence_names[] = {
     [CONFIG_FENCE_AUTO] = "auto",
     [CONFIG_FENCE_NFTABLES] = "nftables",
     [CONFIG_FENCE_LIFETIME] = "lifetime",
     NULL,
 };
 
-const char *const config_announce_names[] = {
+static const char *const announce_names[] = {
     [CONFIG_ANNOUNCE_LAYER2] = "layer2",
     [CONFIG_ANNOUNCE_BGP] = "bgp",
     NULL,
 };
 
-const char *const config_conflict_names[] = {
+static const char *const conflict_names[] = {
     [CONFIG_CONFLICT_REFUSE] = "refuse",
     [CONFIG_CONFLICT_WARN] = "warn",
     [CONFIG_CONFLICT_OFF] = "off",
@@ -55,50 +58,31 @@ static void set_whole_seconds(struct conf *conf, const struct conf_field *field,
 
 #define HEALTH(member) offsetof(struct config_health, member)
 static const struct conf_field health_fields[] = {
-    {.key = "enabled", .set = conf_set_bool, .offset = HEALTH(enabled)},
-    {.key = "url", .set = conf_set_string, .offset = HEALTH(url), .check = config_check_health_url},
-    {.key = "serverName",
-     .set = conf_set_string,
-     .offset = HEALTH(server_name),
-     .check = conf_check_server_name},
-    {.key = "caFile", .set = conf_set_string, .offset = HEALTH(ca_file), .check = conf_check_file},
-    {.key = "clientCertFile",
-     .set = conf_set_string,
-     .offset = HEALTH(client_cert_file),
-     .check = conf_check_file},
-    {.key = "clientKeyFile",
-     .set = conf_set_string,
-     .offset = HEALTH(client_key_file),
-     .flags = CONF_SECRET,
-     .check = conf_check_file},
-    {.key = "interval",
-     .set = conf_set_duration,
-     .offset = HEALTH(interval_us),
-     .min = 100 * US_PER_MS,
-     .max = 60 * US_PER_S},
-    {.key = "timeout",
-     .set = conf_set_duration,
-     .offset = HEALTH(timeout_us),
-     .min = 50 * US_PER_MS,
-     .max = 60 * US_PER_S},
-    {.key = "rise", .set = conf_set_unsigned, .offset = HEALTH(rise), .min = 1, .max = 100},
-    {.key = "fall", .set = conf_set_unsigned, .offset = HEALTH(fall), .min = 1, .max = 100},
+    CONF_ROW("enabled", conf_bool, HEALTH(enabled), "true", NULL),
+    CONF_ROW("url", conf_string, HEALTH(url), "https://127.0.0.1:6443/readyz", NULL,
+             .check = config_check_health_url),
+    CONF_ROW("serverName", conf_string, HEALTH(server_name), "kubernetes", NULL,
+             .check = conf_check_server_name),
+    CONF_ROW("caFile", conf_string, HEALTH(ca_file), CONFIG_CA_FILE, NULL,
+             .check = conf_check_file),
+    CONF_ROW("clientCertFile", conf_string, HEALTH(client_cert_file), NULL, NULL,
+             .check = conf_check_file),
+    CONF_ROW("clientKeyFile", conf_string, HEALTH(client_key_file), NULL, NULL,
+             .flags = CONF_SECRET, .check = conf_check_file),
+    CONF_ROW("interval", conf_duration, HEALTH(interval_us), "1s", NULL, .min = 100 * US_PER_MS,
+             .max = 60 * US_PER_S),
+    CONF_ROW("timeout", conf_duration, HEALTH(timeout_us), "1s", NULL, .min = 50 * US_PER_MS,
+             .max = 60 * US_PER_S),
+    CONF_ROW("rise", conf_unsigned, HEALTH(rise), "2", NULL, .min = 1, .max = 100),
+    CONF_ROW("fall", conf_unsigned, HEALTH(fall), "3", NULL, .min = 1, .max = 100),
     {0},
 };
 
 #define POLICY(member) offsetof(struct config_policy, member)
 static const struct conf_field announce_fields[] = {
-    {.key = "refresh",
-     .set = conf_set_duration,
-     .flags = CONF_OR_ZERO,
-     .offset = POLICY(announce_refresh_us),
-     .min = US_PER_S,
-     .max = 1 * HOURS},
-    {.key = "repeats",
-     .set = conf_set_unsigned,
-     .offset = POLICY(announce_repeats),
-     .min = 0,
-     .max = 60},
+    CONF_ROW("refresh", conf_duration, POLICY(announce_refresh_us), "1m", NULL,
+             .flags = CONF_OR_ZERO, .min = US_PER_S, .max = 1 * HOURS),
+    CONF_ROW("repeats", conf_unsigned, POLICY(announce_repeats), "5", NULL, .min = 0, .max = 60),
     {0},
 };
 
@@ -119,53 +103,152 @@ static void set_announce(struct conf *conf, const struct conf_field *field,
 	policy->announce = CONFIG_ANNOUNCE_LAYER2;
 }
 
+static void print_announce(const struct conf_field *field, const void *slot,
+                           struct conf_printer *printer)
+{
+	const struct config_policy *policy = slot;
+
+	if (policy->announce == CONFIG_ANNOUNCE_LAYER2) {
+		conf_map.print_block(field, slot, printer);
+		return;
+	}
+	conf_print_key(printer, field->key);
+	(void) fprintf(printer->out, " %s\n", announce_names[policy->announce]);
+}
+
+static bool equal_announce(const struct conf_field *field UNUSED, const void *a, const void *b)
+{
+	return ((const struct config_policy *) a)->announce ==
+	       ((const struct config_policy *) b)->announce;
+}
+
+static const struct conf_type announce_type = {
+    .set = set_announce, .print_block = print_announce, .equal = equal_announce, .is_map = true};
+
+static void print_health(const struct conf_field *field, const void *slot,
+                         struct conf_printer *printer)
+{
+	const struct config_health *health = slot;
+
+	if (health->awaits_ca)
+		(void) fprintf(printer->out, "# healthCheck begins when %s exists\n", health->ca_file);
+	else
+		conf_map.print_block(field, slot, printer);
+}
+
+static bool equal_health(const struct conf_field *field UNUSED, const void *a, const void *b)
+{
+	return ((const struct config_health *) a)->awaits_ca ==
+	       ((const struct config_health *) b)->awaits_ca;
+}
+
+static const struct conf_type health_type = {
+    .set = conf_set_map, .print_block = print_health, .equal = equal_health, .is_map = true};
+
 #define DOCUMENT(member) offsetof(struct policy_document, member)
 const struct conf_field config_policy_fields[] = {
-    {.key = "name", .set = conf_set_string, .offset = DOCUMENT(name)},
-    {.key = "fenceWindow",
-     .set = conf_set_duration,
-     .flags = CONF_OR_ZERO,
-     .offset = DOCUMENT(policy.fence_window_us),
-     .min = 500 * US_PER_MS,
-     .max = 60 * US_PER_S},
-    {.key = "fence",
-     .set = conf_set_choice,
-     .offset = DOCUMENT(policy.fence),
-     .choices = config_fence_names},
-    {.key = "leaseTTL",
-     .set = set_whole_seconds,
-     .offset = DOCUMENT(lease_ttl_us),
-     .min = 2 * US_PER_S,
-     .max = 300 * US_PER_S},
-    {.key = "priority",
-     .set = conf_set_int,
-     .offset = DOCUMENT(policy.priority),
-     .min = 0,
-     .max = 1000},
-    {.key = "preempt", .set = conf_set_bool, .offset = DOCUMENT(policy.preempt)},
-    {.key = "avoidEtcdLeader", .set = conf_set_bool, .offset = DOCUMENT(policy.avoid_etcd_leader)},
-    {.key = "holdDown",
-     .set = conf_set_duration,
-     .offset = DOCUMENT(policy.hold_down_us),
-     .min = 0,
-     .max = 1 * HOURS},
-    {.key = "healthCheck",
-     .set = conf_set_map,
-     .offset = DOCUMENT(policy.health),
-     .fields = health_fields},
-    {.key = "announce",
-     .set = set_announce,
-     .offset = DOCUMENT(policy),
-     .choices = config_announce_names,
-     .fields = announce_fields},
-    {.key = "conflict",
-     .set = conf_set_choice,
-     .offset = DOCUMENT(policy.conflict),
-     .choices = config_conflict_names},
-    {.key = "destroySockets", .set = conf_set_bool, .offset = DOCUMENT(policy.destroy_sockets)},
-    {.key = "outsideCheck", .set = conf_set_bool, .offset = DOCUMENT(policy.outside_check)},
+    CONF_ROW("name", conf_string, DOCUMENT(name), NULL, NULL),
+    CONF_ROW("leaseTTL", conf_duration, DOCUMENT(lease_ttl_us), "10s", NULL,
+             .flags = CONF_ZERO_IS_NONE, .set = set_whole_seconds, .min = 2 * US_PER_S,
+             .max = 300 * US_PER_S),
+#define N_DOCUMENT_FIELDS 2 /* what follows is of the policy, with which the document begins */
+    CONF_ROW("fenceWindow", conf_duration, DOCUMENT(policy.fence_window_us), "0", NULL,
+             .flags = CONF_OR_ZERO, .min = 500 * US_PER_MS, .max = 60 * US_PER_S),
+    CONF_ROW("fence", conf_choice, DOCUMENT(policy.fence), "auto", NULL, .choices = fence_names),
+    CONF_ROW("priority", conf_int, DOCUMENT(policy.priority), "100", NULL, .min = 0, .max = 1000),
+    CONF_ROW("preempt", conf_bool, DOCUMENT(policy.preempt), "false", NULL),
+    CONF_ROW("avoidEtcdLeader", conf_bool, DOCUMENT(policy.avoid_etcd_leader), "true", NULL),
+    CONF_ROW("holdDown", conf_duration, DOCUMENT(policy.hold_down_us), "30s", NULL, .min = 0,
+             .max = 1 * HOURS),
+    CONF_ROW("healthCheck", health_type, DOCUMENT(policy.health), NULL, NULL,
+             .fields = health_fields),
+    CONF_ROW("announce", announce_type, DOCUMENT(policy), NULL, NULL, .choices = announce_names,
+             .fields = announce_fields),
+    CONF_ROW("conflict", conf_choice, DOCUMENT(policy.conflict), "refuse", NULL,
+             .choices = conflict_names),
+    CONF_ROW("destroySockets", conf_bool, DOCUMENT(policy.destroy_sockets), "true", NULL),
+    CONF_ROW("outsideCheck", conf_bool, DOCUMENT(policy.outside_check), "true", NULL),
     {0},
 };
+
+/* --- the configuration --- */
+
+static const struct conf_field *const policy_fields = config_policy_fields + N_DOCUMENT_FIELDS;
+
+void config_set_defaults(struct config *config)
+{
+	struct policy_document document = {0};
+
+	conf_set_defaults(config_policy_fields, &document);
+	config->lease_ttl_us = document.lease_ttl_us;
+	config->policy = document.policy;
+	config->policy.health.client_directory = PROBECERT_DIRECTORY;
+}
+
+bool config_policy_equal(const struct config_policy *a, const struct config_policy *b)
+{
+	return conf_equal(policy_fields, a, b);
+}
+
+void config_policy_copy(struct config_policy *to, const struct config_policy *from)
+{
+	*to = *from;
+	conf_copy(policy_fields, to, from);
+}
+
+void config_policy_fini(struct config_policy *policy)
+{
+	conf_fini(policy_fields, policy);
+}
+
+void config_free(struct config *config)
+{
+	if (config == NULL)
+		return;
+	for (size_t i = 0; i < config->n_vips; i++) {
+		config_policy_fini(&config->vips[i].policy);
+		free(config->vips[i].origin);
+		config_hcloud_free(config->vips[i].hcloud);
+	}
+	free(config->vips);
+	conf_strings_fini(&config->notes);
+	config_policy_fini(&config->policy);
+	etcdconf_fini(&config->etcd);
+	free(config);
+}
+
+/* name NULL: for all VIPs. */
+static void print_policy(const struct config_policy *policy, char *name, int64_t lease_ttl_us,
+                         FILE *out)
+{
+	struct policy_document document = {
+	    .policy = *policy, .name = name, .lease_ttl_us = lease_ttl_us};
+
+	conf_print_header(out, CONF_API_FAIRLEAD, "VIPPolicyConfig");
+	conf_print(config_policy_fields, &document, "", out);
+}
+
+void config_print(const struct config *config, FILE *out)
+{
+	nodeconf_print(config->node_name, NODECONF_VIPD, &config->metrics_at, out);
+	etcdconf_print(&config->etcd, out);
+	print_policy(&config->policy, NULL, config->lease_ttl_us, out);
+	for (size_t i = 0; i < config->n_vips; i++) {
+		const struct config_vip *vip = &config->vips[i];
+		char addr[ADDR_TEXT_MAX];
+
+		conf_print_header(out, CONF_API_TALOS,
+		                  vip->hcloud != NULL ? "HCloudVIPConfig" : "Layer2VIPConfig");
+		conf_print_string(out, "name", addr_format(&vip->addr, addr));
+		conf_print_string(out, "link", vip->link);
+		if (vip->hcloud != NULL)
+			conf_print(config_hcloud_fields, vip->hcloud, "", out);
+		if (!config_policy_equal(&vip->policy, &config->policy))
+			print_policy(&vip->policy, addr, 0, out);
+	}
+}
+
+/* --- documents --- */
 
 static void read_policy(struct conf *conf UNUSED, const struct conf_node *document, void *userdata)
 {

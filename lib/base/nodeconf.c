@@ -47,25 +47,32 @@ static void set_port(struct conf *conf, const struct conf_field *field UNUSED,
 		*(struct endpoint *) slot = at;
 }
 
-#define PORT(daemon) (sizeof(struct endpoint) * NODECONF_##daemon)
+static bool has_port(const void *slot)
+{
+	const struct endpoint *metrics = slot;
+
+	for (size_t i = 0; i < NODECONF_N_DAEMONS; i++) {
+		if (addr_is_set(&metrics[i].addr))
+			return true;
+	}
+	return false;
+}
+
+#define PORT(key, daemon)                                                                     \
+	[NODECONF_##daemon] =                                                                     \
+	    CONF_ROW(key, conf_endpoint, sizeof(struct endpoint) * NODECONF_##daemon, NULL, NULL, \
+	             .set = set_port)
 static const struct conf_field metrics_fields[] = {
-    [NODECONF_VIPD] = {.key = "vipd", .set = set_port, .offset = PORT(VIPD)},
-    [NODECONF_PRISM] = {.key = "prism", .set = set_port, .offset = PORT(PRISM)},
-    [NODECONF_ETCDWATCH] = {.key = "etcdwatch", .set = set_port, .offset = PORT(ETCDWATCH)},
-    [NODECONF_NETCONF] = {.key = "netconf", .set = set_port, .offset = PORT(NETCONF)},
-    [NODECONF_N_DAEMONS] = {0},
+    PORT("vipd", VIPD),       PORT("prism", PRISM),       PORT("etcdwatch", ETCDWATCH),
+    PORT("netconf", NETCONF), [NODECONF_N_DAEMONS] = {0},
 };
 
+#define NODE(member) offsetof(struct nodeconf, member)
 const struct conf_field nodeconf_fields[] = {
-    {.key = "name",
-     .set = conf_set_text,
-     .offset = offsetof(struct nodeconf, name),
-     .check = check_name,
-     .size = NODECONF_NAME_MAX + 1},
-    {.key = "metrics",
-     .set = conf_set_map,
-     .offset = offsetof(struct nodeconf, metrics),
-     .fields = metrics_fields},
+    CONF_ROW("name", conf_text, NODE(name), NULL, NULL, .check = check_name,
+             .size = NODECONF_NAME_MAX + 1),
+    CONF_ROW("metrics", conf_map, NODE(metrics), NULL, NULL, .fields = metrics_fields,
+             .is_set = has_port),
     {0},
 };
 
@@ -202,13 +209,13 @@ int nodeconf_load(const char *const *paths, size_t n_paths, conf_message_fn erro
 void nodeconf_print(const char *name, enum nodeconf_daemon daemon, const struct endpoint *metrics,
                     FILE *out)
 {
-	char text[ENDPOINT_TEXT_MAX];
+	struct nodeconf node = {0};
 
 	if (name == NULL && !addr_is_set(&metrics->addr))
 		return;
+	if (name != NULL)
+		(void) snprintf(node.name, sizeof(node.name), "%s", name);
+	node.metrics[daemon] = *metrics;
 	conf_print_header(out, CONF_API_FAIRLEAD, "NodeConfig");
-	conf_print_string(out, "name", name);
-	if (addr_is_set(&metrics->addr))
-		(void) fprintf(out, "metrics:\n  %s: \"%s\"\n", metrics_fields[daemon].key,
-		               endpoint_format(metrics, text));
+	conf_print(nodeconf_fields, &node, "", out);
 }

@@ -28,36 +28,6 @@ static const struct {
      "/etc/kubernetes/pki/apiserver-etcd-client.key"},
 };
 
-/* --- life --- */
-
-void etcdconf_fini(struct etcdconf *etcd)
-{
-	for (size_t i = 0; i < etcd->n_endpoints; i++)
-		free(etcd->endpoints[i]);
-	free(etcd->endpoints);
-	free(etcd->ca_file);
-	free(etcd->cert_file);
-	free(etcd->key_file);
-	free(etcd->user);
-	free(etcd->password_file);
-	free(etcd->prefix);
-	*etcd = (struct etcdconf){0};
-}
-
-struct etcdconf etcdconf_take(struct etcdconf_reading *reading)
-{
-	struct etcdconf etcd = reading->etcd;
-
-	reading->etcd = (struct etcdconf){0};
-	return etcd;
-}
-
-void etcdconf_reading_fini(struct etcdconf_reading *reading)
-{
-	conf_strings_fini(&reading->endpoints);
-	etcdconf_fini(&reading->etcd);
-}
-
 /* --- single values --- */
 
 static const char *check_endpoint(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
@@ -83,48 +53,49 @@ static const char *check_endpoint(const char *text, char scratch[static CONF_SCR
 
 /* --- the document --- */
 
-#define ETCD(member) offsetof(struct etcdconf_reading, etcd.member)
+#define ETCD(member) offsetof(struct etcdconf, member)
+#define N_OWN_FIELDS 4 /* the first ones, which may be the node's own */
 const struct conf_field etcdconf_fields[] = {
-    {.key = "endpoints",
-     .set = conf_set_strings,
-     .offset = offsetof(struct etcdconf_reading, endpoints),
-     .min = 1,
-     .max = ETCD_ENDPOINTS_MAX,
-     .check = check_endpoint},
-    {.key = "caFile", .set = conf_set_string, .offset = ETCD(ca_file), .check = conf_check_file},
-    {.key = "certFile",
-     .set = conf_set_string,
-     .offset = ETCD(cert_file),
-     .check = conf_check_file},
-    {.key = "keyFile",
-     .set = conf_set_string,
-     .offset = ETCD(key_file),
-     .flags = CONF_SECRET,
-     .check = conf_check_file},
-    {.key = "user", .set = conf_set_string, .offset = ETCD(user)},
+    CONF_ROW("endpoints", conf_list, ETCD(endpoints), NULL, NULL, .item = &conf_string,
+             .size = sizeof(char *), .count = ETCD(n_endpoints) - ETCD(endpoints), .min = 1,
+             .max = ETCD_ENDPOINTS_MAX, .check = check_endpoint),
+    CONF_ROW("caFile", conf_string, ETCD(ca_file), NULL, NULL, .check = conf_check_file),
+    CONF_ROW("certFile", conf_string, ETCD(cert_file), NULL, NULL, .check = conf_check_file),
+    CONF_ROW("keyFile", conf_string, ETCD(key_file), NULL, NULL, .flags = CONF_SECRET,
+             .check = conf_check_file),
+    CONF_ROW("user", conf_string, ETCD(user), NULL, NULL),
     {.key = "password",
      .flags = CONF_REFUSED,
      .refusal =
          "a password does not belong here, write it into a file and name that in passwordFile"},
-    {.key = "passwordFile",
-     .set = conf_set_string,
-     .offset = ETCD(password_file),
-     .flags = CONF_SECRET,
-     .check = conf_check_file},
-    {.key = "discoverMembers", .set = conf_set_bool, .offset = ETCD(discover_members)},
-    {.key = "prefix", .set = conf_set_string, .offset = ETCD(prefix), .check = conf_check_prefix},
-    {.key = "callTimeout",
-     .set = conf_set_duration,
-     .offset = ETCD(call_timeout_us),
-     .min = 100 * US_PER_MS,
-     .max = 30 * US_PER_S},
-    {.key = "hedgeDelay",
-     .set = conf_set_duration,
-     .offset = ETCD(hedge_us),
-     .min = 10 * US_PER_MS,
-     .max = 10 * US_PER_S},
+    CONF_ROW("passwordFile", conf_string, ETCD(password_file), NULL, NULL, .flags = CONF_SECRET,
+             .check = conf_check_file),
+    CONF_ROW("discoverMembers", conf_bool, ETCD(discover_members), "true", NULL),
+    CONF_ROW("prefix", conf_string, ETCD(prefix), "fairlead/v1/", NULL, .check = conf_check_prefix),
+    CONF_ROW("callTimeout", conf_duration, ETCD(call_timeout_us), "1s", NULL,
+             .min = 100 * US_PER_MS, .max = 30 * US_PER_S),
+    CONF_ROW("hedgeDelay", conf_duration, ETCD(hedge_us), "300ms", NULL, .min = 10 * US_PER_MS,
+             .max = 10 * US_PER_S),
     {0},
 };
+
+void etcdconf_fini(struct etcdconf *etcd)
+{
+	conf_fini(etcdconf_fields, etcd);
+}
+
+struct etcdconf etcdconf_take(struct etcdconf_reading *reading)
+{
+	struct etcdconf etcd = reading->etcd;
+
+	reading->etcd = (struct etcdconf){0};
+	return etcd;
+}
+
+void etcdconf_reading_fini(struct etcdconf_reading *reading)
+{
+	etcdconf_fini(&reading->etcd);
+}
 
 void etcdconf_read(struct etcdconf_reading *reading, struct conf *conf,
                    const struct conf_node *document)
@@ -133,7 +104,7 @@ void etcdconf_read(struct etcdconf_reading *reading, struct conf *conf,
 
 	if (!conf_is_only_one(conf, document, &reading->document))
 		return;
-	conf_read_map(conf, document, etcdconf_fields, reading);
+	conf_read_map(conf, document, etcdconf_fields, &reading->etcd);
 	reading->is_whole = conf_error_count(conf) == errors;
 }
 
@@ -141,12 +112,7 @@ void etcdconf_read(struct etcdconf_reading *reading, struct conf *conf,
 
 void etcdconf_set_defaults(struct etcdconf_reading *reading)
 {
-	reading->etcd = (struct etcdconf){
-	    .discover_members = true,
-	    .prefix = xstrdup("fairlead/v1/"),
-	    .call_timeout_us = US_PER_S,
-	    .hedge_us = 300 * US_PER_MS,
-	};
+	conf_set_defaults(etcdconf_fields, &reading->etcd);
 }
 
 static void take_local_files(struct etcdconf *etcd, bool (*file_exists)(const char *path))
@@ -234,24 +200,20 @@ void etcdconf_resolve(struct etcdconf_reading *reading, struct conf *conf,
 {
 	const struct conf_node *document = reading->document;
 	struct etcdconf *etcd = &reading->etcd;
+	bool is_own = true;
 	size_t before;
 
 	/* One set: the local files fit the local endpoint and no other. */
-	if (document == NULL || (conf_node_find(document, "endpoints") == NULL &&
-	                         conf_node_find(document, "caFile") == NULL &&
-	                         conf_node_find(document, "certFile") == NULL &&
-	                         conf_node_find(document, "keyFile") == NULL)) {
+	for (size_t i = 0; i < N_OWN_FIELDS; i++)
+		is_own = is_own && conf_node_find(document, etcdconf_fields[i].key) == NULL;
+	if (is_own) {
 		etcd->is_default = true;
 		take_local_files(etcd, file_exists);
 	}
-	if (reading->endpoints.n == 0) {
-		reading->endpoints.items = xcalloc(1, sizeof(char *));
-		reading->endpoints.items[0] = xstrdup(default_endpoint);
-		reading->endpoints.n = 1;
+	if (etcd->n_endpoints == 0) {
+		etcd->endpoints = xcalloc(1, sizeof(etcd->endpoints[0]));
+		etcd->endpoints[etcd->n_endpoints++] = xstrdup(default_endpoint);
 	}
-	etcd->endpoints = reading->endpoints.items;
-	etcd->n_endpoints = reading->endpoints.n;
-	reading->endpoints = (struct conf_strings){0};
 
 	before = conf_enter(conf, "EtcdClientConfig");
 	/* What is wrong by itself has been said, and a half-read section makes no sense as a whole. */
@@ -260,35 +222,10 @@ void etcdconf_resolve(struct etcdconf_reading *reading, struct conf *conf,
 	conf_leave(conf, before);
 }
 
-/* --- printing --- */
-
-/* Behind a prefix that may turn it into a comment. */
-static void print_own_string(FILE *out, const char *own, const char *key, const char *value)
-{
-	if (value == NULL)
-		return;
-	(void) fputs(own, out);
-	conf_print_string(out, key, value);
-}
-
 void etcdconf_print(const struct etcdconf *etcd, FILE *out)
 {
-	const char *own = etcd->is_default ? "# " : "";
-
 	conf_print_header(out, CONF_API_FAIRLEAD, "EtcdClientConfig");
-	(void) fprintf(out, "%sendpoints:\n", own);
-	for (size_t i = 0; i < etcd->n_endpoints; i++) {
-		(void) fprintf(out, "%s  - ", own);
-		conf_write_string(out, etcd->endpoints[i]);
-		(void) fputc('\n', out);
-	}
-	print_own_string(out, own, "caFile", etcd->ca_file);
-	print_own_string(out, own, "certFile", etcd->cert_file);
-	print_own_string(out, own, "keyFile", etcd->key_file);
-	conf_print_string(out, "user", etcd->user);
-	conf_print_string(out, "passwordFile", etcd->password_file);
-	conf_print_bool(out, "discoverMembers", etcd->discover_members);
-	conf_print_string(out, "prefix", etcd->prefix);
-	conf_print_duration(out, "callTimeout", etcd->call_timeout_us);
-	conf_print_duration(out, "hedgeDelay", etcd->hedge_us);
+	for (size_t i = 0; etcdconf_fields[i].key != NULL; i++)
+		conf_print_row(&etcdconf_fields[i], etcd, etcd->is_default && i < N_OWN_FIELDS ? "# " : "",
+		               out);
 }

@@ -29,13 +29,12 @@ struct etcdconf {
 void etcdconf_fini(struct etcdconf *etcd);
 
 struct etcdconf_reading {
-	struct etcdconf etcd;             /* but for the endpoints, until it is resolved */
-	struct conf_strings endpoints;    /* as they are written */
+	struct etcdconf etcd;
 	const struct conf_node *document; /* EtcdClientConfig, or NULL */
 	bool is_whole;                    /* every key of it could be read */
 };
 
-extern const struct conf_field etcdconf_fields[]; /* target: struct etcdconf_reading */
+extern const struct conf_field etcdconf_fields[]; /* target: struct etcdconf */
 
 void etcdconf_set_defaults(struct etcdconf_reading *reading);
 void etcdconf_read(struct etcdconf_reading *reading, struct conf *conf,
