@@ -1,83 +1,86 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes of netlink messages. Whatever the kernel says is measured before it is read. */
+/*
+ * Messages and attributes by libnl's nlmsg_ and nla_ functions, for lib/net and netconf. What the
+ * kernel says is measured before it is read. What does not fit a request is remembered, so that the
+ * caller checks once.
+ */
 #include "net/attr.h"
 
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/genetlink.h>
+#include <netlink/attr.h>
+#include <netlink/msg.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 /* --- reading --- */
 
-struct table {
-	const struct nlattr **table;
-	size_t n;
-};
-
-static int take(const struct nlattr *attr, void *data)
-{
-	const struct table *t = data;
-
-	if (mnl_attr_get_type(attr) < t->n)
-		t->table[mnl_attr_get_type(attr)] = attr;
-	return MNL_CB_OK;
-}
+/* libnl takes what it only reads without const. */
+#define UNCONST(type, p) ((type) (uintptr_t) (p))
 
 bool attr_header(const struct nlmsghdr *nlh, void *ret, size_t len)
 {
-	if (mnl_nlmsg_get_payload_len(nlh) < len)
+	if (!nlmsg_valid_hdr(nlh, (int) len))
 		return false;
-	memcpy(ret, mnl_nlmsg_get_payload(nlh), len);
+	memcpy(ret, nlmsg_data(nlh), len);
 	return true;
 }
 
 int attr_read(const struct nlmsghdr *nlh, size_t header, const struct nlattr **table, size_t n)
 {
-	struct table t = {table, n};
-
 	memset(table, 0, n * sizeof(*table));
-	/* libmnl would read on to the next multiple, where a cut message has nothing. */
-	if (mnl_nlmsg_get_payload_len(nlh) < header || nlh->nlmsg_len % NLMSG_ALIGNTO != 0)
-		return -EBADMSG;
-	return mnl_attr_parse(nlh, (unsigned) header, take, &t) < 0 ? -EBADMSG : 0;
+	return nlmsg_parse(UNCONST(struct nlmsghdr *, nlh), (int) header,
+	                   UNCONST(struct nlattr **, table), (int) n - 1, NULL) < 0
+	           ? -EBADMSG
+	           : 0;
 }
 
 int attr_read_nested(const struct nlattr *nest, const struct nlattr **table, size_t n)
 {
-	struct table t = {table, n};
-
 	memset(table, 0, n * sizeof(*table));
 	if (nest == NULL)
 		return 0;
-	return mnl_attr_parse_nested(nest, take, &t) < 0 ? -EBADMSG : 0;
+	return nla_parse_nested(UNCONST(struct nlattr **, table), (int) n - 1,
+	                        UNCONST(struct nlattr *, nest), NULL) < 0
+	           ? -EBADMSG
+	           : 0;
 }
 
-struct visit {
-	attr_fn fn;
-	void *userdata;
-};
-
-static int visit(const struct nlattr *attr, void *data)
+const struct nlattr *attr_next(const struct nlattr *nest, const struct nlattr *last)
 {
-	const struct visit *v = data;
+	const struct nlattr *attr;
+	int left;
 
-	v->fn(attr, mnl_attr_get_type(attr), v->userdata);
-	return MNL_CB_OK;
+	if (nest == NULL)
+		return NULL;
+	attr = nla_data(nest);
+	left = nla_len(nest);
+	if (last != NULL) {
+		left -= (int) ((const char *) last - (const char *) attr);
+		attr = nla_next(last, &left);
+	}
+	return nla_ok(attr, left) ? attr : NULL;
+}
+
+unsigned attr_type(const struct nlattr *attr)
+{
+	return (unsigned) nla_type(attr);
 }
 
 void attr_for_each(const struct nlattr *nest, attr_fn fn, void *userdata)
 {
-	struct visit v = {fn, userdata};
+	const struct nlattr *attr;
 
-	if (nest != NULL)
-		(void) mnl_attr_parse_nested(nest, visit, &v);
+	ATTR_FOR_EACH(attr, nest)
+	fn(attr, attr_type(attr), userdata);
 }
 
 bool attr_bytes(const struct nlattr *attr, void *ret, size_t len)
 {
 	if (attr_len(attr) < len)
 		return false;
-	memcpy(ret, mnl_attr_get_payload(attr), len);
+	memcpy(ret, nla_data(attr), len);
 	return true;
 }
 
@@ -104,52 +107,87 @@ const char *attr_text(const struct nlattr *attr, char *buf, size_t room)
 	size_t len = attr_len(attr);
 
 	buf[0] = '\0';
-	if (len == 0 || len > room || memchr(mnl_attr_get_payload(attr), '\0', len) == NULL)
-		return buf;
-	memcpy(buf, mnl_attr_get_payload(attr), len);
+	if (len > 0 && len <= room && memchr(nla_data(attr), '\0', len) != NULL)
+		memcpy(buf, nla_data(attr), len);
 	return buf;
 }
 
 const void *attr_data(const struct nlattr *attr)
 {
-	return mnl_attr_get_payload(attr);
+	return nla_data(attr);
 }
 
 size_t attr_len(const struct nlattr *attr)
 {
-	return attr != NULL ? mnl_attr_get_payload_len(attr) : 0;
+	return attr != NULL ? (size_t) nla_len(attr) : 0;
 }
 
 /* --- writing --- */
 
+struct message {
+	struct nl_msg *nl; /* NULL before it is begun */
+	bool is_full;
+};
+
+struct message *message_new(void)
+{
+	return NEW0(struct message);
+}
+
+static void wipe(struct message *m)
+{
+	if (m->nl != NULL)
+		explicit_bzero(nlmsg_hdr(m->nl), nlmsg_hdr(m->nl)->nlmsg_len);
+	nlmsg_free(m->nl);
+	m->nl = NULL;
+}
+
+void message_free(struct message *m)
+{
+	if (m == NULL)
+		return;
+	wipe(m);
+	free(m);
+}
+
+static struct nlmsghdr *begin(struct message *m, size_t size)
+{
+	wipe(m);
+	m->nl = mem_expect(nlmsg_alloc_size(size));
+	m->is_full = false;
+	return nlmsg_hdr(m->nl);
+}
+
 void message_begin(struct message *m, uint16_t type, uint16_t flags, const void *fixed, size_t len)
 {
-	struct nlmsghdr *nlh;
+	struct nlmsghdr *nlh = begin(m, ATTR_MESSAGE_BYTES);
 
-	/* libmnl 1.0.4 leaves what pads an attribute as it was, and the kernel would be told of our
-	 * stack.
-	 */
-	memset(m->bytes, 0, sizeof(m->bytes));
-	nlh = mnl_nlmsg_put_header(m->bytes);
-	m->is_full = false;
 	nlh->nlmsg_type = type;
 	nlh->nlmsg_flags = (uint16_t) (NLM_F_REQUEST | flags);
 	if ((flags & NLM_F_DUMP) != NLM_F_DUMP)
 		nlh->nlmsg_flags |= NLM_F_ACK;
-	memcpy(mnl_nlmsg_put_extra_header(nlh, len), fixed, len);
+	message_raw(m, fixed, len);
 }
 
-void message_begin_generic(struct message *m, uint16_t family, uint8_t command, uint8_t version)
+void message_begin_generic(struct message *m, uint16_t family, uint16_t flags, uint8_t command,
+                           uint8_t version)
 {
 	const struct genlmsghdr header = {.cmd = command, .version = version};
 
-	message_begin(m, family, 0, &header, sizeof(header));
+	message_begin(m, family, flags, &header, sizeof(header));
+}
+
+void message_begin_copy(struct message *m, const void *data, size_t len)
+{
+	struct nlmsghdr *nlh = begin(m, len);
+
+	memcpy(nlh, data, len);
+	nlh->nlmsg_len = (uint32_t) len;
 }
 
 void message_bytes(struct message *m, uint16_t type, const void *data, size_t len)
 {
-	if (!m->is_full)
-		m->is_full = !mnl_attr_put_check(&m->header, sizeof(m->bytes), type, len, data);
+	m->is_full = m->is_full || nla_put(m->nl, type, (int) len, data) < 0;
 }
 
 void message_u8(struct message *m, uint16_t type, uint8_t value)
@@ -174,32 +212,31 @@ void message_text(struct message *m, uint16_t type, const char *text)
 
 void message_raw(struct message *m, const void *data, size_t len)
 {
-	size_t end = NLMSG_ALIGN(m->header.nlmsg_len) + NLMSG_ALIGN(len);
+	void *at = nlmsg_reserve(m->nl, len, NLMSG_ALIGNTO);
 
-	m->is_full = m->is_full || end > sizeof(m->bytes);
-	if (!m->is_full)
-		memcpy(mnl_nlmsg_put_extra_header(&m->header, len), data, len);
+	m->is_full = m->is_full || at == NULL;
+	if (at != NULL)
+		memcpy(at, data, len);
 }
 
 struct nlattr *message_nest(struct message *m, uint16_t type)
 {
-	struct nlattr *nest = NULL;
+	struct nlattr *nest = nla_nest_start(m->nl, type);
 
-	if (!m->is_full)
-		nest = mnl_attr_nest_start_check(&m->header, sizeof(m->bytes), type);
 	m->is_full = m->is_full || nest == NULL;
 	return nest;
 }
 
 void message_end(struct message *m, struct nlattr *nest)
 {
+	/* An empty one says something, too: no targets, no bits. */
 	if (nest != NULL)
-		mnl_attr_nest_end(&m->header, nest);
+		(void) nla_nest_end_keep_empty(m->nl, nest);
 }
 
-size_t message_len(const struct message *m)
+struct nlmsghdr *message_header(const struct message *m)
 {
-	return m->header.nlmsg_len;
+	return nlmsg_hdr(m->nl);
 }
 
 int message_check(const struct message *m)

@@ -2,15 +2,23 @@
 #pragma once
 
 /*
- * The attributes of netlink messages, both ways, for those outside lib/net: reading what the kernel
- * said without ever running over its end, and writing requests into a buffer of a fixed size. Pure;
- * libmnl inside. Numbers are in host order, as rtnetlink has them. Source: netlink(7).
+ * Netlink messages and their attributes, both ways (libnl-3 inside): reading what the kernel said
+ * without ever running over its end, and writing requests. Pure. Numbers are in host order, as
+ * rtnetlink has them. Source: netlink(7).
+ *
+ * libnl's policies are not used: the length of an attribute is checked where its value is read, and
+ * a kernel that gives one attribute another size does not lose the whole message. Nor are the
+ * objects of libnl-route-3: its 3.7 (Debian 12) knows no IFA_PROTO, no alternative names, no
+ * options of bonds and no WireGuard, and drops what it does not know, while a foreign route must
+ * come back byte for byte.
  */
 
 #include <linux/netlink.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/cleanup.h"
 
 /* --- reading --- */
 
@@ -23,9 +31,14 @@ bool attr_header(const struct nlmsghdr *nlh, void *ret, size_t len);
  * 0, or -EBADMSG: it is cut.
  */
 int attr_read(const struct nlmsghdr *nlh, size_t header, const struct nlattr **table, size_t n);
+/* The attributes in a nest; none if it is NULL. Always 0. */
 int attr_read_nested(const struct nlattr *nest, const struct nlattr **table, size_t n);
 
 /* Each attribute in a nest, in its order. NULL is an empty one. */
+#define ATTR_FOR_EACH(attr, nest) \
+	for ((attr) = attr_next((nest), NULL); (attr) != NULL; (attr) = attr_next((nest), (attr)))
+const struct nlattr *attr_next(const struct nlattr *nest, const struct nlattr *last);
+unsigned attr_type(const struct nlattr *attr);
 typedef void (*attr_fn)(const struct nlattr *attr, unsigned type, void *userdata);
 void attr_for_each(const struct nlattr *nest, attr_fn fn, void *userdata);
 
@@ -45,18 +58,22 @@ size_t attr_len(const struct nlattr *attr); /* 0 for NULL */
 #define ATTR_MESSAGE_BYTES 8192
 
 /* One request. When something does not fit, the whole is unusable, and message_check() says so. */
-struct message {
-	union {
-		struct nlmsghdr header;
-		uint8_t bytes[ATTR_MESSAGE_BYTES];
-	};
-	bool is_full;
-};
+struct message;
 
-/* NLM_F_REQUEST and NLM_F_ACK are added unless it is a dump. `fixed` is the family's struct. */
+/* Empty, for message_begin(). */
+struct message *message_new(void);
+/* Wipes what was in it: there may be keys. */
+void message_free(struct message *m);
+DEFINE_AUTO(struct message, message_free);
+
+/* NLM_F_REQUEST and NLM_F_ACK are added unless it is a dump. `fixed` is the family's struct. What
+ * was in m before is wiped. */
 void message_begin(struct message *m, uint16_t type, uint16_t flags, const void *fixed, size_t len);
 /* Of generic netlink: the number of the family instead of a type. */
-void message_begin_generic(struct message *m, uint16_t family, uint8_t command, uint8_t version);
+void message_begin_generic(struct message *m, uint16_t family, uint16_t flags, uint8_t command,
+                           uint8_t version);
+/* A copy of a whole message, with its header. */
+void message_begin_copy(struct message *m, const void *data, size_t len);
 void message_u8(struct message *m, uint16_t type, uint8_t value);
 void message_u16(struct message *m, uint16_t type, uint16_t value);
 void message_u32(struct message *m, uint16_t type, uint32_t value);
@@ -68,5 +85,6 @@ void message_raw(struct message *m, const void *data, size_t len);
 struct nlattr *message_nest(struct message *m, uint16_t type);
 void message_end(struct message *m, struct nlattr *nest);
 
-size_t message_len(const struct message *m);
+/* As it stands, until the next call that writes. */
+struct nlmsghdr *message_header(const struct message *m);
 int message_check(const struct message *m); /* 0, or -EMSGSIZE */

@@ -71,7 +71,7 @@ static void ask(struct netlink *nl, struct message *m, netlink_message_fn fn, st
 	for (int i = 0; r == -EAGAIN && i < DUMP_ATTEMPTS_MAX; i++) {
 		l->len = len;
 		l->buf[len] = '\0';
-		r = netlink_call(nl, m->bytes, message_len(m), fn, l);
+		r = netlink_ask(nl, m, fn, l);
 	}
 }
 
@@ -85,8 +85,7 @@ static uint32_t xdp_id(const struct nlattr *nest)
 	const struct nlattr *xdp[IFLA_XDP_MAX + 1];
 	uint32_t id = 0;
 
-	if (nest == NULL || attr_read_nested(nest, xdp, ARRAY_SIZE(xdp)) < 0)
-		return 0;
+	(void) attr_read_nested(nest, xdp, ARRAY_SIZE(xdp));
 	for (size_t i = 0; i < ARRAY_SIZE(ids) && id == 0; i++)
 		id = attr_u32(xdp[ids[i]], 0);
 	return id;
@@ -95,13 +94,12 @@ static uint32_t xdp_id(const struct nlattr *nest)
 /* The other end of a veth is no link below it. */
 static int lower_of(const struct nlattr *const *table)
 {
-	const struct nlattr *info[IFLA_INFO_KIND + 1] = {NULL};
+	const struct nlattr *info[IFLA_INFO_KIND + 1];
 	char kind[16];
 
+	(void) attr_read_nested(table[IFLA_LINKINFO], info, ARRAY_SIZE(info));
 	if (table[IFLA_LINK_NETNSID] != NULL ||
-	    (table[IFLA_LINKINFO] != NULL &&
-	     attr_read_nested(table[IFLA_LINKINFO], info, ARRAY_SIZE(info)) == 0 &&
-	     strcmp(attr_text(info[IFLA_INFO_KIND], kind, sizeof(kind)), "veth") == 0))
+	    strcmp(attr_text(info[IFLA_INFO_KIND], kind, sizeof(kind)), "veth") == 0)
 		return 0;
 	return (int) attr_u32(table[IFLA_LINK], 0);
 }
@@ -145,15 +143,15 @@ static void port_cb(const struct nlmsghdr *nlh, void *userdata)
 static void look_at_link(struct netlink *nl, struct look *l)
 {
 	const struct ifinfomsg one = {.ifi_index = l->links[l->at].ifindex}, all = {0};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
-	message_begin(&m, RTM_GETLINK, 0, &one, sizeof(one));
-	message_u32(&m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	ask(nl, &m, link_cb, l);
-	message_begin(&m, RTM_GETLINK, NLM_F_DUMP, &all, sizeof(all));
-	message_u32(&m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	message_u32(&m, IFLA_MASTER, (uint32_t) one.ifi_index);
-	ask(nl, &m, port_cb, l);
+	message_begin(m, RTM_GETLINK, 0, &one, sizeof(one));
+	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	ask(nl, m, link_cb, l);
+	message_begin(m, RTM_GETLINK, NLM_F_DUMP, &all, sizeof(all));
+	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	message_u32(m, IFLA_MASTER, (uint32_t) one.ifi_index);
+	ask(nl, m, port_cb, l);
 }
 
 /* --- programs --- */
@@ -169,9 +167,9 @@ static void filter_cb(const struct nlmsghdr *nlh, void *userdata)
 	if (nlh->nlmsg_type != RTM_NEWTFILTER ||
 	    attr_read(nlh, sizeof(struct tcmsg), table, ARRAY_SIZE(table)) < 0 ||
 	    strcmp(attr_text(table[TCA_KIND], kind, sizeof(kind)), "bpf") != 0 ||
-	    table[TCA_OPTIONS] == NULL ||
-	    attr_read_nested(table[TCA_OPTIONS], options, ARRAY_SIZE(options)) < 0)
+	    table[TCA_OPTIONS] == NULL)
 		return;
+	(void) attr_read_nested(table[TCA_OPTIONS], options, ARRAY_SIZE(options));
 	id = attr_u32(options[TCA_BPF_ID], 0);
 	if (id != 0)
 		add(l, "tc program %u on %s", id, l->links[l->at].name);
@@ -186,10 +184,10 @@ static void look_at_tc(struct netlink *nl, struct look *l)
 	    .tcm_ifindex = l->links[l->at].ifindex,
 	    .tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
 	};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
-	message_begin(&m, RTM_GETTFILTER, NLM_F_DUMP, &tcm, sizeof(tcm));
-	ask(nl, &m, filter_cb, l);
+	message_begin(m, RTM_GETTFILTER, NLM_F_DUMP, &tcm, sizeof(tcm));
+	ask(nl, m, filter_cb, l);
 }
 
 static void look_at_tcx(struct look *l)
@@ -211,53 +209,46 @@ static void look_at_tcx(struct look *l)
 
 /* --- flowtables --- */
 
-struct flowtable {
-	struct look *look;
-	const char *name, *table;
-};
-
 /* What is no NFTA_DEVICE_NAME is the beginning of names (kernel 6.16 and later). */
-static void device_cb(const struct nlattr *attr, unsigned type, void *userdata)
+static void add_flowtable(struct look *l, const struct nlattr *device, const char *what)
 {
-	const struct flowtable *f = userdata;
-	struct look *l = f->look;
 	char name[IFNAMSIZ];
 	size_t len;
 
-	(void) attr_text(attr, name, sizeof(name));
-	len = type == NFTA_DEVICE_NAME ? sizeof(name) : strlen(name);
+	(void) attr_text(device, name, sizeof(name));
+	len = attr_type(device) == NFTA_DEVICE_NAME ? sizeof(name) : strlen(name);
 	for (size_t i = 0; i < l->n_links; i++) {
 		if (strncmp(l->links[i].name, name, len) == 0)
-			add(l, "flowtable %s of table %s on %s", f->name, f->table, l->links[i].name);
+			add(l, "%s on %s", what, l->links[i].name);
 	}
 }
 
 static void flowtable_cb(const struct nlmsghdr *nlh, void *userdata)
 {
-	const struct nlattr *table[NFTA_FLOWTABLE_HOOK + 1], *hook[NFTA_FLOWTABLE_HOOK_DEVS + 1];
-	char name_buf[64], table_buf[64];
-	struct flowtable f = {.look = userdata};
+	const struct nlattr *table[NFTA_FLOWTABLE_HOOK + 1], *hook[NFTA_FLOWTABLE_HOOK_DEVS + 1], *dev;
+	char name[64], owner[64], what[128];
 
-	if (attr_read(nlh, sizeof(struct nfgenmsg), table, ARRAY_SIZE(table)) < 0 ||
-	    table[NFTA_FLOWTABLE_HOOK] == NULL ||
-	    attr_read_nested(table[NFTA_FLOWTABLE_HOOK], hook, ARRAY_SIZE(hook)) < 0)
+	if (attr_read(nlh, sizeof(struct nfgenmsg), table, ARRAY_SIZE(table)) < 0)
 		return;
-	f.name = attr_text(table[NFTA_FLOWTABLE_NAME], name_buf, sizeof(name_buf));
-	f.table = attr_text(table[NFTA_FLOWTABLE_TABLE], table_buf, sizeof(table_buf));
-	attr_for_each(hook[NFTA_FLOWTABLE_HOOK_DEVS], device_cb, &f);
+	(void) attr_read_nested(table[NFTA_FLOWTABLE_HOOK], hook, ARRAY_SIZE(hook));
+	(void) snprintf(what, sizeof(what), "flowtable %s of table %s",
+	                attr_text(table[NFTA_FLOWTABLE_NAME], name, sizeof(name)),
+	                attr_text(table[NFTA_FLOWTABLE_TABLE], owner, sizeof(owner)));
+	ATTR_FOR_EACH(dev, hook[NFTA_FLOWTABLE_HOOK_DEVS])
+	add_flowtable(userdata, dev, what);
 }
 
 static void look_at_flowtables(struct look *l)
 {
 	const struct nfgenmsg header = {.nfgen_family = AF_UNSPEC};
 	AUTO(netlink_free) struct netlink *nl = NULL;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
 	if (netlink_new(NULL, NETLINK_NETFILTER, &nl) < 0)
 		return;
-	message_begin(&m, (NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_GETFLOWTABLE, NLM_F_DUMP, &header,
+	message_begin(m, (NFNL_SUBSYS_NFTABLES << 8) | NFT_MSG_GETFLOWTABLE, NLM_F_DUMP, &header,
 	              sizeof(header));
-	ask(nl, &m, flowtable_cb, l);
+	ask(nl, m, flowtable_cb, l);
 }
 
 void bypass_describe(int ifindex, char *buf, size_t size)

@@ -271,6 +271,21 @@ int netlink_call(struct netlink *nl, void *buf, size_t len, netlink_message_fn m
 	return a.interrupted ? -EAGAIN : 0;
 }
 
+int netlink_ask(struct netlink *nl, struct message *m, netlink_message_fn message, void *userdata)
+{
+	struct nlmsghdr *nlh = message_header(m);
+	int r = message_check(m);
+
+	return r < 0 ? r : netlink_call(nl, nlh, nlh->nlmsg_len, message, userdata);
+}
+
+int netlink_do(struct netlink *nl, struct message *m)
+{
+	AUTO(message_free) struct message *own = m;
+
+	return netlink_ask(nl, own, NULL, NULL);
+}
+
 const char *netlink_error_text(const struct netlink *nl)
 {
 	return nl->error_text;

@@ -22,8 +22,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "net/attr.h"
 
-struct nlmsghdr;
 struct netlink;
 
 /* One message of an answer or a notification. */
@@ -48,6 +48,11 @@ DEFINE_AUTO(struct netlink, netlink_free);
  */
 int netlink_call(struct netlink *nl, void *buf, size_t len, netlink_message_fn message,
                  void *userdata);
+
+/* The same with one message; -EMSGSIZE: it is too long. */
+int netlink_ask(struct netlink *nl, struct message *m, netlink_message_fn message, void *userdata);
+/* The same where the answer is an acknowledgement only. Takes m. */
+int netlink_do(struct netlink *nl, struct message *m);
 
 /* The number of a family of generic netlink by its name; nl is of NETLINK_GENERIC. -ENOENT: the
  * kernel has none; or another -errno. */

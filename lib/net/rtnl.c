@@ -14,7 +14,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <sys/queue.h>
 
@@ -122,13 +121,12 @@ static void collect_link_cb(const struct nlmsghdr *nlh, void *userdata)
 
 static int dump_links(struct rtnl *rtnl, struct link_list *ret_list)
 {
-	uint8_t buf[RTNL_MSG_MAX];
-	struct nlmsghdr *nlh = rtnl_msg_dump_links(buf);
+	AUTO(message_free) struct message *m = rtnl_msg_dump_links();
 	int r = -EAGAIN;
 
 	for (int i = 0; r == -EAGAIN && i < DUMP_ATTEMPTS_MAX; i++) {
 		free_links(ret_list);
-		r = netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, collect_link_cb, ret_list);
+		r = netlink_ask(rtnl->nl, m, collect_link_cb, ret_list);
 	}
 	return r;
 }
@@ -264,30 +262,20 @@ void rtnl_free(struct rtnl *rtnl)
 
 int rtnl_link_add_dummy(struct rtnl *rtnl, const char *name, uint32_t group)
 {
-	uint8_t buf[RTNL_MSG_MAX];
-	struct nlmsghdr *nlh = rtnl_msg_new_dummy(buf, name, group);
-
-	return netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
+	return netlink_do(rtnl->nl, rtnl_msg_new_dummy(name, group));
 }
 
 int rtnl_link_del(struct rtnl *rtnl, int ifindex)
 {
-	uint8_t buf[RTNL_MSG_MAX];
-	struct nlmsghdr *nlh = rtnl_msg_del_link(buf, ifindex);
-
-	return netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
+	return netlink_do(rtnl->nl, rtnl_msg_del_link(ifindex));
 }
 
 /* --- addresses --- */
 
 static int change_addr(struct rtnl *rtnl, const struct rtnl_addr *addr, uint16_t flags)
 {
-	uint8_t buf[RTNL_MSG_MAX];
-	struct nlmsghdr *nlh;
-
 	assert(addr_is_set(&addr->prefix.addr));
-	nlh = rtnl_msg_new_addr(buf, addr, flags);
-	return netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
+	return netlink_do(rtnl->nl, rtnl_msg_new_addr(addr, flags));
 }
 
 int rtnl_addr_add(struct rtnl *rtnl, const struct rtnl_addr *addr)
@@ -302,25 +290,18 @@ int rtnl_addr_replace(struct rtnl *rtnl, const struct rtnl_addr *addr)
 
 int rtnl_addr_del(struct rtnl *rtnl, int ifindex, const struct prefix *prefix)
 {
-	uint8_t buf[RTNL_MSG_MAX];
-	struct nlmsghdr *nlh;
 	int r;
 
 	assert(addr_is_set(&prefix->addr));
-	nlh = rtnl_msg_del_addr(buf, ifindex, prefix);
-	r = netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
+	r = netlink_do(rtnl->nl, rtnl_msg_del_addr(ifindex, prefix));
 	/* A link that is gone (ENODEV), or that has no IPv6 at all (ENXIO), has no such address. */
 	return r == -ENODEV || r == -ENXIO ? -EADDRNOTAVAIL : r;
 }
 
 int rtnl_connected_route_del(struct rtnl *rtnl, int ifindex, const struct prefix *prefix)
 {
-	uint8_t buf[RTNL_MSG_MAX];
-	struct nlmsghdr *nlh;
-
 	assert(addr_is_set(&prefix->addr));
-	nlh = rtnl_msg_del_connected_route(buf, ifindex, prefix);
-	return netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, NULL, NULL);
+	return netlink_do(rtnl->nl, rtnl_msg_del_connected_route(ifindex, prefix));
 }
 
 struct addr_list {
@@ -344,14 +325,13 @@ static void collect_addr_cb(const struct nlmsghdr *nlh, void *userdata)
 
 int rtnl_addr_list(struct rtnl *rtnl, rtnl_addr_fn fn, void *userdata)
 {
-	uint8_t buf[RTNL_MSG_MAX];
-	struct nlmsghdr *nlh = rtnl_msg_dump_addrs(buf);
+	AUTO(message_free) struct message *m = rtnl_msg_dump_addrs();
 	struct addr_list list = {0};
 	int r = -EAGAIN;
 
 	for (int i = 0; r == -EAGAIN && i < DUMP_ATTEMPTS_MAX; i++) {
 		list.n = 0;
-		r = netlink_call(rtnl->nl, nlh, nlh->nlmsg_len, collect_addr_cb, &list);
+		r = netlink_ask(rtnl->nl, m, collect_addr_cb, &list);
 	}
 	for (size_t i = 0; r == 0 && i < list.n; i++)
 		fn(&list.addrs[i], userdata);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Links and addresses as rtnetlink messages, both ways, for rtnl.c. Holds no state. A message that
- * lacks what it must have, or whose attributes have another size than the kernel gives them, is
- * refused as a whole.
+ * lacks what it must have is refused as a whole.
  */
 #include "net/rtnl_msg.h"
 
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
 #include <linux/if_arp.h>
 #include <linux/rtnetlink.h>
@@ -16,14 +14,6 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-
-/* libmnl 1.0.4 leaves what pads an attribute as it was, and the kernel would be told of our stack.
- */
-static struct nlmsghdr *begin(void *buf)
-{
-	memset(buf, 0, RTNL_MSG_MAX);
-	return mnl_nlmsg_put_header(buf);
-}
 
 /* --- links --- */
 
@@ -62,228 +52,149 @@ bool rtnl_msg_link_has_name(const struct rtnl_msg_link *l, const char *name)
 	return false;
 }
 
-static int take_altname(const struct nlattr *attr, void *data)
+static void take_altnames(struct rtnl_msg_link *l, const struct nlattr *list)
 {
-	struct rtnl_msg_link *l = data;
+	const struct nlattr *attr;
+	char name[ALTIFNAMSIZ];
 
-	if (mnl_attr_get_type(attr) != IFLA_ALT_IFNAME || l->n_altnames >= RTNL_ALTNAMES_MAX ||
-	    mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) < 0)
-		return MNL_CB_OK;
-	l->altnames = xreallocarray(l->altnames, l->n_altnames + 1, sizeof(*l->altnames));
-	l->altnames[l->n_altnames++] = xstrdup(mnl_attr_get_str(attr));
-	return MNL_CB_OK;
-}
-
-static int take_link_info(const struct nlattr *attr, void *data)
-{
-	struct rtnl_msg_link *l = data;
-
-	if (mnl_attr_get_type(attr) == IFLA_INFO_KIND &&
-	    mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0)
-		l->link.is_dummy = strcmp(mnl_attr_get_str(attr), "dummy") == 0;
-	return MNL_CB_OK;
-}
-
-static int take_link_attr(const struct nlattr *attr, void *data)
-{
-	struct rtnl_msg_link *l = data;
-
-	switch (mnl_attr_get_type(attr)) {
-	case IFLA_IFNAME:
-		if (mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) < 0 ||
-		    mnl_attr_get_payload_len(attr) > sizeof(l->link.name))
-			return MNL_CB_ERROR;
-		memcpy(l->link.name, mnl_attr_get_payload(attr), mnl_attr_get_payload_len(attr));
-		break;
-	case IFLA_ADDRESS:
-		/* Other kinds of link have addresses of other lengths. */
-		l->link.has_mac = mnl_attr_get_payload_len(attr) == sizeof(l->link.mac.bytes);
-		if (l->link.has_mac)
-			memcpy(l->link.mac.bytes, mnl_attr_get_payload(attr), sizeof(l->link.mac.bytes));
-		break;
-	case IFLA_PROP_LIST:
-		(void) mnl_attr_parse_nested(attr, take_altname, l);
-		break;
-	case IFLA_GROUP:
-		if (mnl_attr_validate(attr, MNL_TYPE_U32) >= 0)
-			l->link.group = mnl_attr_get_u32(attr);
-		break;
-	case IFLA_LINKINFO:
-		(void) mnl_attr_parse_nested(attr, take_link_info, l);
-		break;
+	ATTR_FOR_EACH(attr, list)
+	{
+		if (attr_type(attr) != IFLA_ALT_IFNAME || l->n_altnames == RTNL_ALTNAMES_MAX ||
+		    attr_text(attr, name, sizeof(name))[0] == '\0')
+			continue;
+		l->altnames = xreallocarray(l->altnames, l->n_altnames + 1, sizeof(*l->altnames));
+		l->altnames[l->n_altnames++] = xstrdup(name);
 	}
-	return MNL_CB_OK;
 }
 
 int rtnl_msg_parse_link(const struct nlmsghdr *nlh, struct rtnl_msg_link *ret)
 {
-	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
+	const struct nlattr *table[IFLA_PROP_LIST + 1], *info[IFLA_INFO_KIND + 1];
 	struct rtnl_msg_link l = {0};
+	struct ifinfomsg ifi;
+	char kind[IFNAMSIZ];
 
 	if ((nlh->nlmsg_type != RTM_NEWLINK && nlh->nlmsg_type != RTM_DELLINK) ||
-	    mnl_nlmsg_get_payload_len(nlh) < sizeof(*ifi) || ifi->ifi_family != AF_UNSPEC ||
-	    ifi->ifi_index <= 0)
+	    !attr_header(nlh, &ifi, sizeof(ifi)) || ifi.ifi_family != AF_UNSPEC || ifi.ifi_index <= 0 ||
+	    attr_read(nlh, sizeof(ifi), table, ARRAY_SIZE(table)) < 0 ||
+	    attr_text(table[IFLA_IFNAME], l.link.name, sizeof(l.link.name))[0] == '\0')
 		return -EINVAL;
-	if (mnl_attr_parse(nlh, sizeof(*ifi), take_link_attr, &l) < 0 || l.link.name[0] == '\0') {
-		rtnl_msg_link_fini(&l);
-		return -EINVAL;
-	}
-	l.link.ifindex = ifi->ifi_index;
-	l.link.up = (ifi->ifi_flags & IFF_UP) != 0;
-	l.link.carrier = (ifi->ifi_flags & IFF_LOWER_UP) != 0;
-	if (ifi->ifi_type != ARPHRD_ETHER) {
-		l.link.has_mac = false;
-		memset(&l.link.mac, 0, sizeof(l.link.mac));
-	}
+	(void) attr_read_nested(table[IFLA_LINKINFO], info, ARRAY_SIZE(info));
+	l.link.is_dummy = strcmp(attr_text(info[IFLA_INFO_KIND], kind, sizeof(kind)), "dummy") == 0;
+	l.link.group = attr_u32(table[IFLA_GROUP], 0);
+	l.link.ifindex = ifi.ifi_index;
+	l.link.up = (ifi.ifi_flags & IFF_UP) != 0;
+	l.link.carrier = (ifi.ifi_flags & IFF_LOWER_UP) != 0;
+	/* Other kinds of link have addresses of other lengths. */
+	l.link.has_mac = ifi.ifi_type == ARPHRD_ETHER &&
+	                 attr_len(table[IFLA_ADDRESS]) == sizeof(l.link.mac.bytes) &&
+	                 attr_bytes(table[IFLA_ADDRESS], l.link.mac.bytes, sizeof(l.link.mac.bytes));
+	take_altnames(&l, table[IFLA_PROP_LIST]);
 	*ret = l;
 	return 0;
 }
 
-struct nlmsghdr *rtnl_msg_dump_links(void *buf)
+struct message *rtnl_msg_dump_links(void)
 {
-	struct nlmsghdr *nlh = begin(buf);
+	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
+	struct message *m = message_new();
 
-	nlh->nlmsg_type = RTM_GETLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	(void) mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifinfomsg));
-	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	return nlh;
+	message_begin(m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
+	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	return m;
 }
 
-struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name, uint32_t group)
+struct message *rtnl_msg_new_dummy(const char *name, uint32_t group)
 {
-	struct nlmsghdr *nlh = begin(buf);
-	struct ifinfomsg *ifi;
+	static const struct ifinfomsg ifi = {.ifi_flags = IFF_UP, .ifi_change = IFF_UP};
+	struct message *m = message_new();
 	struct nlattr *info;
 
-	nlh->nlmsg_type = RTM_NEWLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-	ifi->ifi_flags = IFF_UP;
-	ifi->ifi_change = IFF_UP;
-	mnl_attr_put_strz(nlh, IFLA_IFNAME, name);
-	mnl_attr_put_u32(nlh, IFLA_GROUP, group);
-	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
-	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "dummy");
-	mnl_attr_nest_end(nlh, info);
-	return nlh;
+	message_begin(m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &ifi, sizeof(ifi));
+	message_text(m, IFLA_IFNAME, name);
+	message_u32(m, IFLA_GROUP, group);
+	info = message_nest(m, IFLA_LINKINFO);
+	message_text(m, IFLA_INFO_KIND, "dummy");
+	message_end(m, info);
+	return m;
 }
 
-struct nlmsghdr *rtnl_msg_del_link(void *buf, int ifindex)
+struct message *rtnl_msg_del_link(int ifindex)
 {
-	struct nlmsghdr *nlh = begin(buf);
-	struct ifinfomsg *ifi;
+	const struct ifinfomsg ifi = {.ifi_index = ifindex};
+	struct message *m = message_new();
 
-	nlh->nlmsg_type = RTM_DELLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-	ifi->ifi_index = ifindex;
-	return nlh;
+	message_begin(m, RTM_DELLINK, 0, &ifi, sizeof(ifi));
+	return m;
 }
 
 /* --- addresses --- */
 
-struct addr_attrs {
-	const struct nlattr *address, *local, *cacheinfo, *flags, *proto;
-};
-
-static int take_addr_attr(const struct nlattr *attr, void *data)
-{
-	struct addr_attrs *a = data;
-
-	switch (mnl_attr_get_type(attr)) {
-	case IFA_ADDRESS:
-		a->address = attr;
-		break;
-	case IFA_LOCAL:
-		a->local = attr;
-		break;
-	case IFA_CACHEINFO:
-		if (mnl_attr_get_payload_len(attr) >= sizeof(struct ifa_cacheinfo))
-			a->cacheinfo = attr;
-		break;
-	case IFA_FLAGS:
-		if (mnl_attr_validate(attr, MNL_TYPE_U32) >= 0)
-			a->flags = attr;
-		break;
-	case IFA_PROTO:
-		if (mnl_attr_validate(attr, MNL_TYPE_U8) >= 0)
-			a->proto = attr;
-		break;
-	}
-	return MNL_CB_OK;
-}
-
 int rtnl_msg_parse_addr(const struct nlmsghdr *nlh, struct rtnl_addr *ret)
 {
-	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
-	struct addr_attrs attrs = {0};
-	const struct nlattr *own;
-	struct rtnl_addr a = {.valid_s = RTNL_LIFETIME_FOREVER, .preferred_s = RTNL_LIFETIME_FOREVER};
+	struct ifa_cacheinfo times = {.ifa_valid = RTNL_LIFETIME_FOREVER,
+	                              .ifa_prefered = RTNL_LIFETIME_FOREVER};
+	const struct nlattr *table[IFA_PROTO + 1], *own;
+	struct rtnl_addr a = {0};
+	struct ifaddrmsg ifa;
 	uint32_t flags;
 	int r;
 
 	if ((nlh->nlmsg_type != RTM_NEWADDR && nlh->nlmsg_type != RTM_DELADDR) ||
-	    mnl_nlmsg_get_payload_len(nlh) < sizeof(*ifa))
-		return -EINVAL;
-	if (mnl_attr_parse(nlh, sizeof(*ifa), take_addr_attr, &attrs) < 0)
+	    !attr_header(nlh, &ifa, sizeof(ifa)) ||
+	    attr_read(nlh, sizeof(ifa), table, ARRAY_SIZE(table)) < 0)
 		return -EINVAL;
 	/* On a point-to-point link IFA_ADDRESS is the peer's. */
-	own = attrs.local != NULL ? attrs.local : attrs.address;
+	own = table[IFA_LOCAL] != NULL ? table[IFA_LOCAL] : table[IFA_ADDRESS];
 	if (own == NULL)
 		return -EINVAL;
-	r = addr_from_bytes(ifa->ifa_family, mnl_attr_get_payload(own), mnl_attr_get_payload_len(own),
-	                    &a.prefix.addr);
+	r = addr_from_bytes(ifa.ifa_family, attr_data(own), attr_len(own), &a.prefix.addr);
 	if (r < 0)
 		return r;
-	a.prefix.len = ifa->ifa_prefixlen;
-	a.ifindex = (int) ifa->ifa_index;
-	flags = attrs.flags != NULL ? mnl_attr_get_u32(attrs.flags) : ifa->ifa_flags;
+	a.prefix.len = ifa.ifa_prefixlen;
+	a.ifindex = (int) ifa.ifa_index;
+	flags = attr_u32(table[IFA_FLAGS], ifa.ifa_flags);
 	a.no_prefix_route = (flags & IFA_F_NOPREFIXROUTE) != 0;
-	a.no_dad = ifa->ifa_family == AF_INET6 && (flags & IFA_F_NODAD) != 0;
-	if (attrs.proto != NULL)
-		a.proto = mnl_attr_get_u8(attrs.proto);
-	if (attrs.cacheinfo != NULL) {
-		struct ifa_cacheinfo ci;
-
-		memcpy(&ci, mnl_attr_get_payload(attrs.cacheinfo), sizeof(ci));
-		a.valid_s = ci.ifa_valid;
-		a.preferred_s = ci.ifa_prefered;
-	}
+	a.no_dad = ifa.ifa_family == AF_INET6 && (flags & IFA_F_NODAD) != 0;
+	a.proto = attr_u8(table[IFA_PROTO], 0);
+	(void) attr_bytes(table[IFA_CACHEINFO], &times, sizeof(times));
+	a.valid_s = times.ifa_valid;
+	a.preferred_s = times.ifa_prefered;
 	*ret = a;
 	return 0;
 }
 
-struct nlmsghdr *rtnl_msg_dump_addrs(void *buf)
+struct message *rtnl_msg_dump_addrs(void)
 {
-	struct nlmsghdr *nlh = begin(buf);
+	static const struct ifaddrmsg ifa = {.ifa_family = AF_UNSPEC};
+	struct message *m = message_new();
 
-	nlh->nlmsg_type = RTM_GETADDR;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	(void) mnl_nlmsg_put_extra_header(nlh, sizeof(struct ifaddrmsg));
-	return nlh;
+	message_begin(m, RTM_GETADDR, NLM_F_DUMP, &ifa, sizeof(ifa));
+	return m;
 }
 
-static struct nlmsghdr *put_addr(void *buf, uint16_t type, uint16_t flags, int ifindex,
-                                 const struct prefix *prefix)
+static void put_addr(struct message *m, uint16_t type, const struct addr *addr)
 {
-	struct nlmsghdr *nlh = begin(buf);
-	struct ifaddrmsg *ifa;
-
-	nlh->nlmsg_type = type;
-	nlh->nlmsg_flags = (uint16_t) (NLM_F_REQUEST | NLM_F_ACK | flags);
-	ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
-	ifa->ifa_family = (uint8_t) prefix->addr.family;
-	ifa->ifa_prefixlen = prefix->len;
-	ifa->ifa_index = (uint32_t) ifindex;
-	mnl_attr_put(nlh, IFA_LOCAL, addr_len_bytes(&prefix->addr), prefix->addr.bytes);
-	mnl_attr_put(nlh, IFA_ADDRESS, addr_len_bytes(&prefix->addr), prefix->addr.bytes);
-	return nlh;
+	message_bytes(m, type, addr->bytes, addr_len_bytes(addr));
 }
 
-struct nlmsghdr *rtnl_msg_new_addr(void *buf, const struct rtnl_addr *addr, uint16_t flags)
+static struct message *about_addr(uint16_t type, uint16_t flags, int ifindex,
+                                  const struct prefix *prefix)
 {
-	struct nlmsghdr *nlh = put_addr(buf, RTM_NEWADDR, flags, addr->ifindex, &addr->prefix);
+	const struct ifaddrmsg ifa = {.ifa_family = (uint8_t) prefix->addr.family,
+	                              .ifa_prefixlen = prefix->len,
+	                              .ifa_index = (uint32_t) ifindex};
+	struct message *m = message_new();
+
+	message_begin(m, type, flags, &ifa, sizeof(ifa));
+	put_addr(m, IFA_LOCAL, &prefix->addr);
+	put_addr(m, IFA_ADDRESS, &prefix->addr);
+	return m;
+}
+
+struct message *rtnl_msg_new_addr(const struct rtnl_addr *addr, uint16_t flags)
+{
+	struct message *m = about_addr(RTM_NEWADDR, flags, addr->ifindex, &addr->prefix);
 	struct ifa_cacheinfo ci = {.ifa_valid = addr->valid_s, .ifa_prefered = addr->preferred_s};
 	uint32_t ifa_flags = 0;
 
@@ -291,32 +202,29 @@ struct nlmsghdr *rtnl_msg_new_addr(void *buf, const struct rtnl_addr *addr, uint
 		ifa_flags |= IFA_F_NOPREFIXROUTE;
 	if (addr->no_dad && addr->prefix.addr.family == AF_INET6)
 		ifa_flags |= IFA_F_NODAD;
-	mnl_attr_put_u32(nlh, IFA_FLAGS, ifa_flags);
+	message_u32(m, IFA_FLAGS, ifa_flags);
 	/* Always said: without it a renewal would mean "for ever". */
-	mnl_attr_put(nlh, IFA_CACHEINFO, sizeof(ci), &ci);
-	mnl_attr_put_u8(nlh, IFA_PROTO, addr->proto);
-	return nlh;
+	message_bytes(m, IFA_CACHEINFO, &ci, sizeof(ci));
+	message_u8(m, IFA_PROTO, addr->proto);
+	return m;
 }
 
-struct nlmsghdr *rtnl_msg_del_addr(void *buf, int ifindex, const struct prefix *prefix)
+struct message *rtnl_msg_del_addr(int ifindex, const struct prefix *prefix)
 {
-	return put_addr(buf, RTM_DELADDR, 0, ifindex, prefix);
+	return about_addr(RTM_DELADDR, 0, ifindex, prefix);
 }
 
-struct nlmsghdr *rtnl_msg_del_connected_route(void *buf, int ifindex, const struct prefix *prefix)
+struct message *rtnl_msg_del_connected_route(int ifindex, const struct prefix *prefix)
 {
-	struct nlmsghdr *nlh = begin(buf);
-	struct rtmsg *rtm;
+	const struct rtmsg rtm = {.rtm_family = (uint8_t) prefix->addr.family,
+	                          .rtm_dst_len = prefix->len,
+	                          .rtm_table = RT_TABLE_MAIN,
+	                          .rtm_protocol = RTPROT_KERNEL,
+	                          .rtm_scope = RT_SCOPE_NOWHERE}; /* whichever it has */
+	struct message *m = message_new();
 
-	nlh->nlmsg_type = RTM_DELROUTE;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-	rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
-	rtm->rtm_family = (uint8_t) prefix->addr.family;
-	rtm->rtm_dst_len = prefix->len;
-	rtm->rtm_table = RT_TABLE_MAIN;
-	rtm->rtm_protocol = RTPROT_KERNEL;
-	rtm->rtm_scope = RT_SCOPE_NOWHERE; /* whichever it has */
-	mnl_attr_put(nlh, RTA_DST, addr_len_bytes(&prefix->addr), prefix->addr.bytes);
-	mnl_attr_put_u32(nlh, RTA_OIF, (uint32_t) ifindex);
-	return nlh;
+	message_begin(m, RTM_DELROUTE, 0, &rtm, sizeof(rtm));
+	put_addr(m, RTA_DST, &prefix->addr);
+	message_u32(m, RTA_OIF, (uint32_t) ifindex);
+	return m;
 }

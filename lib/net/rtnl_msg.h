@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Coding of rtnetlink messages for rtnl.c; private to lib/net. Pure: buffers in, values out.
+ * Coding of rtnetlink messages for rtnl.c; private to lib/net. Pure.
  * Sources: rtnetlink(7), linux/if_link.h, linux/if_addr.h, net/ipv4/devinet.c, net/ipv6/addrconf.c.
  */
 
@@ -10,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/attr.h"
 #include "net/rtnl.h"
-
-struct nlmsghdr;
 
 /* Alternative names that are remembered of one link. */
 #define RTNL_ALTNAMES_MAX 32
@@ -34,14 +33,12 @@ int rtnl_msg_parse_link(const struct nlmsghdr *nlh, struct rtnl_msg_link *ret);
 /* RTM_NEWADDR or RTM_DELADDR; -EINVAL for anything else. */
 int rtnl_msg_parse_addr(const struct nlmsghdr *nlh, struct rtnl_addr *ret);
 
-#define RTNL_MSG_MAX 256
-
-/* Each writes one message with NLM_F_REQUEST into buf and returns it. */
-struct nlmsghdr *rtnl_msg_dump_links(void *buf);
+/* Requests: the caller frees them. */
+struct message *rtnl_msg_dump_links(void);
 /* up; fails if it is there */
-struct nlmsghdr *rtnl_msg_new_dummy(void *buf, const char *name, uint32_t group);
-struct nlmsghdr *rtnl_msg_del_link(void *buf, int ifindex);
-struct nlmsghdr *rtnl_msg_dump_addrs(void *buf);
-struct nlmsghdr *rtnl_msg_new_addr(void *buf, const struct rtnl_addr *addr, uint16_t flags);
-struct nlmsghdr *rtnl_msg_del_addr(void *buf, int ifindex, const struct prefix *prefix);
-struct nlmsghdr *rtnl_msg_del_connected_route(void *buf, int ifindex, const struct prefix *prefix);
+struct message *rtnl_msg_new_dummy(const char *name, uint32_t group);
+struct message *rtnl_msg_del_link(int ifindex);
+struct message *rtnl_msg_dump_addrs(void);
+struct message *rtnl_msg_new_addr(const struct rtnl_addr *addr, uint16_t flags);
+struct message *rtnl_msg_del_addr(int ifindex, const struct prefix *prefix);
+struct message *rtnl_msg_del_connected_route(int ifindex, const struct prefix *prefix);

@@ -8,7 +8,6 @@
 #include "net/sockdestroy.h"
 
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/inet_diag.h>
 #include <linux/sock_diag.h>
 #include <netinet/tcp.h>
@@ -70,55 +69,47 @@ static bool is_local_addr(const struct inet_diag_msg *msg, const struct addr *ad
 static void collect_cb(const struct nlmsghdr *nlh, void *userdata)
 {
 	struct found *f = userdata;
-	const struct inet_diag_msg *msg = mnl_nlmsg_get_payload(nlh);
+	struct inet_diag_msg msg;
 
-	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*msg) || f->n == SOCKETS_MAX ||
-	    msg->idiag_state >= 32 || (CONNECTED_STATES & 1U << msg->idiag_state) == 0 ||
-	    !is_local_addr(msg, f->addr))
+	if (!attr_header(nlh, &msg, sizeof(msg)) || f->n == SOCKETS_MAX || msg.idiag_state >= 32 ||
+	    (CONNECTED_STATES & 1U << msg.idiag_state) == 0 || !is_local_addr(&msg, f->addr))
 		return;
 	if (f->n == f->room) {
 		f->room = MAX(2 * f->room, (size_t) 64);
 		f->reqs = xreallocarray(f->reqs, f->room, sizeof(*f->reqs));
 	}
 	/* The cookie in the id makes sure that it is this very socket. */
-	f->reqs[f->n++] = (struct inet_diag_req_v2){.sdiag_family = msg->idiag_family,
+	f->reqs[f->n++] = (struct inet_diag_req_v2){.sdiag_family = msg.idiag_family,
 	                                            .sdiag_protocol = IPPROTO_TCP,
 	                                            .idiag_states = CONNECTED_STATES,
-	                                            .id = msg->id};
+	                                            .id = msg.id};
 }
 
 static int collect(struct netlink *nl, sa_family_t family, struct found *f)
 {
-	uint8_t buf[256] = {0};
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct inet_diag_req_v2 *req;
+	const struct inet_diag_req_v2 req = {.sdiag_family = (uint8_t) family,
+	                                     .sdiag_protocol = IPPROTO_TCP,
+	                                     .idiag_states = CONNECTED_STATES};
+	AUTO(message_free) struct message *m = message_new();
 	uint8_t code[CODE_MAX] = {0};
 	const size_t n_before = f->n;
 	int r = -EAGAIN;
 
-	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
-	req->sdiag_family = (uint8_t) family;
-	req->sdiag_protocol = IPPROTO_TCP;
-	req->idiag_states = CONNECTED_STATES;
-	mnl_attr_put(nlh, INET_DIAG_REQ_BYTECODE, build_code(f->addr, code), code);
+	message_begin(m, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &req, sizeof(req));
+	message_bytes(m, INET_DIAG_REQ_BYTECODE, code, build_code(f->addr, code));
 	for (int i = 0; r == -EAGAIN && i < DUMP_ATTEMPTS_MAX; i++) {
 		f->n = n_before;
-		r = netlink_call(nl, nlh, nlh->nlmsg_len, collect_cb, f);
+		r = netlink_ask(nl, m, collect_cb, f);
 	}
 	return r;
 }
 
 static int destroy_one(struct netlink *nl, const struct inet_diag_req_v2 *req)
 {
-	uint8_t buf[256] = {0};
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct message *m = message_new();
 
-	nlh->nlmsg_type = SOCK_DESTROY;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-	memcpy(mnl_nlmsg_put_extra_header(nlh, sizeof(*req)), req, sizeof(*req));
-	return netlink_call(nl, nlh, nlh->nlmsg_len, NULL, NULL);
+	message_begin(m, SOCK_DESTROY, 0, req, sizeof(*req));
+	return netlink_do(nl, m);
 }
 
 int sockdestroy_by_local_addr(const struct addr *addr)

@@ -33,7 +33,7 @@ static void begin(struct message *m, uint16_t family, uint8_t command, const cha
 {
 	struct nlattr *nest;
 
-	message_begin_generic(m, family, command, ETHTOOL_GENL_VERSION);
+	message_begin_generic(m, family, 0, command, ETHTOOL_GENL_VERSION);
 	nest = message_nest(m, HEADER);
 	message_text(m, ETHTOOL_A_HEADER_DEV_NAME, link);
 	message_u32(m, ETHTOOL_A_HEADER_FLAGS, flags);

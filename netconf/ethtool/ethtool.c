@@ -50,7 +50,7 @@ const char *ethtool_error_text(const struct ethtool *ethtool)
 static int call(struct ethtool *ethtool, struct message *m, netlink_message_fn message,
                 void *userdata)
 {
-	int r = netlink_call(ethtool->nl, m->bytes, message_len(m), message, userdata);
+	int r = netlink_ask(ethtool->nl, m, message, userdata);
 	const char *said = netlink_error_text(ethtool->nl);
 
 	if (r < 0)
@@ -77,11 +77,11 @@ int ethtool_observe(struct ethtool *ethtool, const char *link, struct ethstate *
 
 	for (unsigned i = ETHSTEP_FEATURES; i <= ETHSTEP_WAKE; i++) {
 		struct answer answer = {.section = (enum ethstep_section) i, .state = &state};
-		struct message m;
+		AUTO(message_free) struct message *m = message_new();
 		int r;
 
-		ethcode_get(ethtool->family, answer.section, link, &m);
-		r = call(ethtool, &m, on_answer, &answer);
+		ethcode_get(ethtool->family, answer.section, link, m);
+		r = call(ethtool, m, on_answer, &answer);
 		/* A driver has what it has. */
 		if (r < 0 && r != -EOPNOTSUPP) {
 			ethstate_fini(&state);
@@ -94,12 +94,12 @@ int ethtool_observe(struct ethtool *ethtool, const char *link, struct ethstate *
 
 int ethtool_carry_out(struct ethtool *ethtool, const struct ethstep *step)
 {
-	struct message m;
-	int r = ethcode_set(ethtool->family, step, &m);
+	AUTO(message_free) struct message *m = message_new();
+	int r = ethcode_set(ethtool->family, step, m);
 
 	ethtool->error_text[0] = '\0';
 	if (r == 0)
-		return call(ethtool, &m, NULL, NULL);
+		return call(ethtool, m, NULL, NULL);
 	(void) snprintf(ethtool->error_text, sizeof(ethtool->error_text), "%s", strerror(-r));
 	return r;
 }

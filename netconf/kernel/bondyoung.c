@@ -20,20 +20,20 @@ int bondyoung_ask(struct netlink *nl, const char *kind, uint16_t attribute, bool
 {
 	const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
 	struct nlattr *info, *data;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	int r;
 
 	/* Without NLM_F_CREATE, in case that there is no such link after all. */
-	message_begin(&m, RTM_NEWLINK, NLM_F_EXCL, &ifi, sizeof(ifi));
-	message_text(&m, IFLA_IFNAME, "lo");
-	info = message_nest(&m, IFLA_LINKINFO);
-	message_text(&m, IFLA_INFO_KIND, kind);
-	data = message_nest(&m, IFLA_INFO_DATA);
+	message_begin(m, RTM_NEWLINK, NLM_F_EXCL, &ifi, sizeof(ifi));
+	message_text(m, IFLA_IFNAME, "lo");
+	info = message_nest(m, IFLA_LINKINFO);
+	message_text(m, IFLA_INFO_KIND, kind);
+	data = message_nest(m, IFLA_INFO_DATA);
 	/* A number of no bytes; a nest may be empty, but its attributes have a header. */
-	message_bytes(&m, attribute, "", is_nest ? 1 : 0);
-	message_end(&m, data);
-	message_end(&m, info);
-	r = netlink_call(nl, m.bytes, message_len(&m), NULL, NULL);
+	message_bytes(m, attribute, "", is_nest ? 1 : 0);
+	message_end(m, data);
+	message_end(m, info);
+	r = netlink_ask(nl, m, NULL, NULL);
 	if (r == -ERANGE || r == -EINVAL)
 		return 1;
 	return r == -EEXIST || r == -ENODEV ? 0 : r == 0 ? -EPROTO : r;

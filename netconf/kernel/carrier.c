@@ -31,14 +31,14 @@ static void on_link(const struct nlmsghdr *nlh, void *userdata)
 static int read_link(struct netlink *nl, const char *name, uint32_t ifindex, struct seen *ret_seen)
 {
 	const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC, .ifi_index = (int) ifindex};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	int r;
 
-	message_begin(&m, RTM_GETLINK, 0, &ifi, sizeof(ifi));
+	message_begin(m, RTM_GETLINK, 0, &ifi, sizeof(ifi));
 	if (name != NULL)
-		message_text(&m, IFLA_IFNAME, name);
-	message_u32(&m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	r = netlink_call(nl, m.bytes, message_len(&m), on_link, ret_seen);
+		message_text(m, IFLA_IFNAME, name);
+	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	r = netlink_ask(nl, m, on_link, ret_seen);
 	return r == 0 && ret_seen->link.ifindex == 0 ? -ENODEV : r;
 }
 
@@ -68,13 +68,13 @@ static int any_port_has_agreed(struct netlink *nl, int bond)
 {
 	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
 	bool any = false;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	int r;
 
-	message_begin(&m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
-	message_u32(&m, IFLA_MASTER, (uint32_t) bond);
-	message_u32(&m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	r = netlink_call(nl, m.bytes, message_len(&m), on_port, &any);
+	message_begin(m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
+	message_u32(m, IFLA_MASTER, (uint32_t) bond);
+	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	r = netlink_ask(nl, m, on_port, &any);
 	return r < 0 ? r : any;
 }
 

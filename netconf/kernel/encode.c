@@ -202,6 +202,7 @@ static void set_times(struct nlmsghdr *nlh, const struct address *address)
 static int encode_raw(const struct raw_message *raw, const struct op *op, const char *link,
                       const struct encode_names *names, struct message *m, const char **ret_missing)
 {
+	struct nlmsghdr *nlh;
 	uint32_t number;
 	int r = encode_ifindex(names, link, &number, ret_missing);
 
@@ -209,18 +210,16 @@ static int encode_raw(const struct raw_message *raw, const struct op *op, const 
 		return r;
 	if (raw->len < NLMSG_LENGTH(sizeof(struct ifaddrmsg)))
 		return -EINVAL;
-	if (raw->len > sizeof(m->bytes))
-		return -EMSGSIZE;
-	memcpy(m->bytes, raw->data, raw->len);
-	m->is_full = false;
-	m->header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-	if (m->header.nlmsg_type == RTM_NEWADDR) {
-		set_number(&m->header, NLMSG_HDRLEN + offsetof(struct ifaddrmsg, ifa_index), number);
-		set_times(&m->header, &op->address);
-	} else if (m->header.nlmsg_type == RTM_NEWROUTE) {
-		clear_route_states(&m->header);
+	message_begin_copy(m, raw->data, raw->len);
+	nlh = message_header(m);
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+	if (nlh->nlmsg_type == RTM_NEWADDR) {
+		set_number(nlh, NLMSG_HDRLEN + offsetof(struct ifaddrmsg, ifa_index), number);
+		set_times(nlh, &op->address);
+	} else if (nlh->nlmsg_type == RTM_NEWROUTE) {
+		clear_route_states(nlh);
 		if (number != 0)
-			set_route_link(&m->header, number);
+			set_route_link(nlh, number);
 	}
 	return 0;
 }

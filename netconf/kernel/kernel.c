@@ -116,18 +116,18 @@ static int call_dump(struct kernel *kernel, struct message *m, struct decoder *d
 {
 	struct dump dump = {decoder, decode};
 
-	return netlink_call(kernel->nl, m->bytes, message_len(m), on_message, &dump);
+	return netlink_ask(kernel->nl, m, on_message, &dump);
 }
 
 static int dump_links(struct kernel *kernel, struct decoder *decoder)
 {
 	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	int r;
 
-	message_begin(&m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
-	message_u32(&m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	r = call_dump(kernel, &m, decoder, decoder_link);
+	message_begin(m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
+	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	r = call_dump(kernel, m, decoder, decoder_link);
 	if (r == 0)
 		decoder_links_end(decoder);
 	return r;
@@ -146,13 +146,13 @@ static int dump_families(struct kernel *kernel, uint16_t type, size_t header,
 	} fixed;
 
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
-		struct message m;
+		AUTO(message_free) struct message *m = message_new();
 		int r;
 
 		memset(&fixed, 0, sizeof(fixed));
 		fixed.family = families[i];
-		message_begin(&m, type, NLM_F_DUMP, &fixed, header);
-		r = call_dump(kernel, &m, decoder, decode);
+		message_begin(m, type, NLM_F_DUMP, &fixed, header);
+		r = call_dump(kernel, m, decoder, decode);
 		/* A kernel without IPv6, or without policy routing, has none. */
 		if (r < 0 && r != -EOPNOTSUPP && r != -EAFNOSUPPORT)
 			return r;
@@ -231,13 +231,13 @@ static void on_link(const struct nlmsghdr *nlh, void *userdata)
 static int find_link(struct kernel *kernel, const char *name, struct found *ret_found)
 {
 	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
 	*ret_found = (struct found){0};
-	message_begin(&m, RTM_GETLINK, 0, &ifi, sizeof(ifi));
-	message_text(&m, IFLA_IFNAME, name);
-	message_u32(&m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	return netlink_call(kernel->nl, m.bytes, message_len(&m), on_link, ret_found);
+	message_begin(m, RTM_GETLINK, 0, &ifi, sizeof(ifi));
+	message_text(m, IFLA_IFNAME, name);
+	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	return netlink_ask(kernel->nl, m, on_link, ret_found);
 }
 
 static int ifindex_of(const char *name, void *userdata)
@@ -300,18 +300,18 @@ int kernel_carry_out(struct kernel *kernel, const struct op *op)
 {
 	const struct encode_names names = {ifindex_of, kernel};
 	const char *missing;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	int r;
 
 	kernel->error_text[0] = '\0';
 	if (op->kind == OP_WIREGUARD_SET)
 		return set_wireguard(kernel, &op->link);
-	r = encode_op(op, &names, &m, &missing);
+	r = encode_op(op, &names, m, &missing);
 	if (r == -ENODEV)
 		return fail(kernel, r, "there is no link ", missing);
 	if (r < 0)
 		return fail(kernel, r, strerror(-r), "");
-	r = netlink_call(kernel->nl, m.bytes, message_len(&m), NULL, NULL);
+	r = netlink_ask(kernel->nl, m, NULL, NULL);
 	/* With a link may go, or come, others: what is on it, its peer. */
 	if (op->kind == OP_LINK_CREATE || op->kind == OP_LINK_DELETE)
 		numbers_forget(kernel->numbers);

@@ -69,11 +69,11 @@ static void begin(struct message *m, uint16_t type, uint16_t flags, const struct
 static void find(struct neighbours *neighbours, const struct ndmsg *ndm, const struct addr *addr,
                  struct entry *ret_entry)
 {
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
 	*ret_entry = (struct entry){0};
-	begin(&m, RTM_GETNEIGH, 0, ndm, addr);
-	if (netlink_call(neighbours->nl, m.bytes, message_len(&m), on_entry, ret_entry) < 0)
+	begin(m, RTM_GETNEIGH, 0, ndm, addr);
+	if (netlink_ask(neighbours->nl, m, on_entry, ret_entry) < 0)
 		*ret_entry = (struct entry){0};
 }
 
@@ -89,7 +89,7 @@ int neighbours_ask(struct neighbours *neighbours, const char *link, const struct
 {
 	struct ndmsg ndm = header(link, addr);
 	struct entry entry;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
 	if (ndm.ndm_ifindex == 0)
 		return -ENODEV;
@@ -98,13 +98,13 @@ int neighbours_ask(struct neighbours *neighbours, const char *link, const struct
 		return 0;
 	if ((entry.state & (NUD_REACHABLE | NUD_STALE | NUD_DELAY)) != 0 && entry.n_lladdr > 0) {
 		ndm.ndm_state = NUD_PROBE;
-		begin(&m, RTM_NEWNEIGH, NLM_F_REPLACE, &ndm, addr);
-		message_bytes(&m, NDA_LLADDR, entry.lladdr, entry.n_lladdr);
+		begin(m, RTM_NEWNEIGH, NLM_F_REPLACE, &ndm, addr);
+		message_bytes(m, NDA_LLADDR, entry.lladdr, entry.n_lladdr);
 	} else {
 		ndm.ndm_flags = NTF_USE;
-		begin(&m, RTM_NEWNEIGH, NLM_F_CREATE, &ndm, addr);
+		begin(m, RTM_NEWNEIGH, NLM_F_CREATE, &ndm, addr);
 	}
-	return netlink_call(neighbours->nl, m.bytes, message_len(&m), NULL, NULL);
+	return netlink_ask(neighbours->nl, m, NULL, NULL);
 }
 
 enum neighbour_state neighbours_state(struct neighbours *neighbours, const char *link,

@@ -17,14 +17,13 @@
 
 void wireguard_encode_get(const char *link, uint16_t family, struct message *m)
 {
-	message_begin_generic(m, family, WG_CMD_GET_DEVICE, WG_GENL_VERSION);
-	m->header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	message_begin_generic(m, family, NLM_F_DUMP, WG_CMD_GET_DEVICE, WG_GENL_VERSION);
 	message_text(m, WGDEVICE_A_IFNAME, link);
 }
 
 static void begin(const struct wireguard_writer *w, struct message *m)
 {
-	message_begin_generic(m, w->family, WG_CMD_SET_DEVICE, WG_GENL_VERSION);
+	message_begin_generic(m, w->family, 0, WG_CMD_SET_DEVICE, WG_GENL_VERSION);
 	message_text(m, WGDEVICE_A_IFNAME, w->link);
 }
 

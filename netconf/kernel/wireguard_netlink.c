@@ -57,13 +57,13 @@ int wireguard_netlink_read(struct wireguard_netlink *wg, const char *link,
                            struct wireguard **ret_wireguard)
 {
 	AUTO(wireguard_free) struct wireguard *wireguard = wireguard_new();
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	int r = open_once(wg);
 
 	if (r < 0)
 		return r;
-	wireguard_encode_get(link, wg->family, &m);
-	r = netlink_call(wg->nl, m.bytes, message_len(&m), on_message, wireguard);
+	wireguard_encode_get(link, wg->family, m);
+	r = netlink_ask(wg->nl, m, on_message, wireguard);
 	if (r < 0)
 		return r;
 	wireguard_normalise(wireguard);
@@ -76,18 +76,14 @@ int wireguard_netlink_write(struct wireguard_netlink *wg, const char *link,
 {
 	AUTO(wireguard_free) struct wireguard *have = NULL;
 	struct wireguard_writer writer = {.link = link, .want = want};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	int r = wireguard_netlink_read(wg, link, &have);
 
 	if (r < 0)
 		return r;
 	writer.have = have;
 	writer.family = wg->family;
-	while (r == 0 && wireguard_writer_next(&writer, &m)) {
-		r = message_check(&m);
-		if (r == 0)
-			r = netlink_call(wg->nl, m.bytes, message_len(&m), NULL, NULL);
-		explicit_bzero(&m, sizeof(m));
-	}
+	while (r == 0 && wireguard_writer_next(&writer, m))
+		r = netlink_ask(wg->nl, m, NULL, NULL);
 	return r;
 }

@@ -81,15 +81,15 @@ static void try_wireguard(const uint8_t *data, size_t size)
 	AUTO(wireguard_free) struct wireguard *nothing = wireguard_new();
 	AUTO(wireguard_free) struct wireguard *again = wireguard_new();
 	struct wireguard_writer writer = {.link = "wg0", .want = device, .have = nothing, .family = 30};
-	struct message message;
+	AUTO(message_free) struct message *message = message_new();
 	size_t n = 0;
 
 	each(data, size, take_wireguard, device);
 	wireguard_normalise(device);
-	while (wireguard_writer_next(&writer, &message)) {
-		if (message_check(&message) < 0 || ++n > size + 2)
+	while (wireguard_writer_next(&writer, message)) {
+		if (message_check(message) < 0 || ++n > size + 2)
 			abort();
-		wireguard_decode(&message.header, again);
+		wireguard_decode(message_header(message), again);
 	}
 	wireguard_normalise(again);
 	if ((device->has & WIREGUARD_PEERS) != 0 && !has_twins(device) &&

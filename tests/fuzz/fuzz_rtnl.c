@@ -4,7 +4,6 @@
  * one message: it is refused or it parses within its bounds; and an address that was read is the
  * same when it is written and read again.
  */
-#include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,17 +32,18 @@ static void try_link(const struct nlmsghdr *nlh)
 
 static void try_address(const struct nlmsghdr *nlh)
 {
-	char buf[RTNL_MSG_MAX];
+	AUTO(message_free) struct message *m = NULL;
 	char text[PREFIX_TEXT_MAX];
 	struct rtnl_addr a, b;
 
 	if (rtnl_msg_parse_addr(nlh, &a) < 0)
 		return;
 	(void) prefix_format(&a.prefix, text);
-	if (rtnl_msg_parse_addr(rtnl_msg_new_addr(buf, &a, 0), &b) < 0 ||
-	    !prefix_equal(&a.prefix, &b.prefix) || a.ifindex != b.ifindex || a.proto != b.proto ||
-	    a.valid_s != b.valid_s || a.preferred_s != b.preferred_s ||
-	    a.no_prefix_route != b.no_prefix_route || a.no_dad != b.no_dad)
+	m = rtnl_msg_new_addr(&a, 0);
+	if (rtnl_msg_parse_addr(message_header(m), &b) < 0 || !prefix_equal(&a.prefix, &b.prefix) ||
+	    a.ifindex != b.ifindex || a.proto != b.proto || a.valid_s != b.valid_s ||
+	    a.preferred_s != b.preferred_s || a.no_prefix_route != b.no_prefix_route ||
+	    a.no_dad != b.no_dad)
 		abort();
 }
 

@@ -60,15 +60,15 @@ static uint32_t id_of(int fd)
 static void attach_xdp(const char *link, int fd)
 {
 	const struct ifinfomsg ifi = {.ifi_index = (int) if_nametoindex(link)};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	struct nlattr *xdp;
 
-	message_begin(&m, RTM_SETLINK, NLM_F_ACK, &ifi, sizeof(ifi));
-	xdp = message_nest(&m, IFLA_XDP);
-	message_u32(&m, IFLA_XDP_FD, (uint32_t) fd);
-	message_u32(&m, IFLA_XDP_FLAGS, XDP_FLAGS_SKB_MODE);
-	message_end(&m, xdp);
-	CHECK_EQ_INT(netlink_call(nl, m.bytes, message_len(&m), NULL, NULL), 0);
+	message_begin(m, RTM_SETLINK, NLM_F_ACK, &ifi, sizeof(ifi));
+	xdp = message_nest(m, IFLA_XDP);
+	message_u32(m, IFLA_XDP_FD, (uint32_t) fd);
+	message_u32(m, IFLA_XDP_FLAGS, XDP_FLAGS_SKB_MODE);
+	message_end(m, xdp);
+	CHECK_EQ_INT(netlink_ask(nl, m, NULL, NULL), 0);
 }
 
 static void attach_tc(const char *link, int fd)
@@ -78,18 +78,18 @@ static void attach_tc(const char *link, int fd)
 	    .tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
 	    .tcm_info = TC_H_MAKE(1U << 16, 0x0300), /* priority 1, ETH_P_ALL in network order */
 	};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	struct nlattr *options;
 
 	netns_run("tc qdisc add dev %s clsact", link);
-	message_begin(&m, RTM_NEWTFILTER, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &tcm, sizeof(tcm));
-	message_text(&m, TCA_KIND, "bpf");
-	options = message_nest(&m, TCA_OPTIONS);
-	message_u32(&m, TCA_BPF_FD, (uint32_t) fd);
-	message_text(&m, TCA_BPF_NAME, "pass");
-	message_u32(&m, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
-	message_end(&m, options);
-	CHECK_EQ_INT(netlink_call(nl, m.bytes, message_len(&m), NULL, NULL), 0);
+	message_begin(m, RTM_NEWTFILTER, NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL, &tcm, sizeof(tcm));
+	message_text(m, TCA_KIND, "bpf");
+	options = message_nest(m, TCA_OPTIONS);
+	message_u32(m, TCA_BPF_FD, (uint32_t) fd);
+	message_text(m, TCA_BPF_NAME, "pass");
+	message_u32(m, TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT);
+	message_end(m, options);
+	CHECK_EQ_INT(netlink_ask(nl, m, NULL, NULL), 0);
 }
 
 static void check_says(const char *link, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -162,17 +162,17 @@ static void test_back(void)
 static void test_read_rings(void)
 {
 	struct ethstate state = {0};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
-	message_begin_generic(&m, FAMILY, ETHTOOL_MSG_RINGS_GET_REPLY, 1);
-	message_u32(&m, ETHTOOL_A_RINGS_RX_MAX, 4096);
-	message_u32(&m, ETHTOOL_A_RINGS_RX, 512);
-	message_u32(&m, ETHTOOL_A_RINGS_CQE_SIZE, 64);
-	message_u8(&m, ETHTOOL_A_RINGS_TCP_DATA_SPLIT, ETHTOOL_TCP_DATA_SPLIT_ENABLED);
-	message_u8(&m, ETHTOOL_A_RINGS_TX_PUSH, 1);
-	message_u32(&m, 31, 7); /* from a kernel of the future */
-	message_u32(&m, 99, 7);
-	ethcode_take(&m.header, ETHSTEP_RINGS, &state);
+	message_begin_generic(m, FAMILY, 0, ETHTOOL_MSG_RINGS_GET_REPLY, 1);
+	message_u32(m, ETHTOOL_A_RINGS_RX_MAX, 4096);
+	message_u32(m, ETHTOOL_A_RINGS_RX, 512);
+	message_u32(m, ETHTOOL_A_RINGS_CQE_SIZE, 64);
+	message_u8(m, ETHTOOL_A_RINGS_TCP_DATA_SPLIT, ETHTOOL_TCP_DATA_SPLIT_ENABLED);
+	message_u8(m, ETHTOOL_A_RINGS_TX_PUSH, 1);
+	message_u32(m, 31, 7); /* from a kernel of the future */
+	message_u32(m, 99, 7);
+	ethcode_take(message_header(m), ETHSTEP_RINGS, &state);
 	CHECK_EQ_INT(state.has, 1u << ETHERNET_RING_RX | 1u << ETHERNET_RING_CQE_SIZE |
 	                            1u << ETHERNET_RING_TCP_DATA_SPLIT | 1u << ETHERNET_RING_TX_PUSH);
 	CHECK_EQ_INT(state.values[ETHERNET_RING_RX], 512);
@@ -183,17 +183,17 @@ static void test_read_rings(void)
 
 	/* Whether it splits may be known to nobody. */
 	state = (struct ethstate){0};
-	message_begin_generic(&m, FAMILY, ETHTOOL_MSG_RINGS_GET_REPLY, 1);
-	message_u8(&m, ETHTOOL_A_RINGS_TCP_DATA_SPLIT, ETHTOOL_TCP_DATA_SPLIT_UNKNOWN);
-	ethcode_take(&m.header, ETHSTEP_RINGS, &state);
+	message_begin_generic(m, FAMILY, 0, ETHTOOL_MSG_RINGS_GET_REPLY, 1);
+	message_u8(m, ETHTOOL_A_RINGS_TCP_DATA_SPLIT, ETHTOOL_TCP_DATA_SPLIT_UNKNOWN);
+	ethcode_take(message_header(m), ETHSTEP_RINGS, &state);
 	CHECK_EQ_INT(state.has, 0);
 
 	/* Another's answer, and one that is cut. */
-	message_begin_generic(&m, FAMILY, ETHTOOL_MSG_CHANNELS_GET_REPLY, 1);
-	message_u32(&m, ETHTOOL_A_RINGS_RX, 512);
-	ethcode_take(&m.header, ETHSTEP_RINGS, &state);
-	m.header.nlmsg_len = NLMSG_LENGTH(2);
-	ethcode_take(&m.header, ETHSTEP_CHANNELS, &state);
+	message_begin_generic(m, FAMILY, 0, ETHTOOL_MSG_CHANNELS_GET_REPLY, 1);
+	message_u32(m, ETHTOOL_A_RINGS_RX, 512);
+	ethcode_take(message_header(m), ETHSTEP_RINGS, &state);
+	message_header(m)->nlmsg_len = NLMSG_LENGTH(2);
+	ethcode_take(message_header(m), ETHSTEP_CHANNELS, &state);
 	CHECK_EQ_INT(state.has, 0);
 }
 
@@ -211,17 +211,17 @@ static void test_read_wake(void)
 {
 	struct ethstate state = {0};
 	struct nlattr *modes, *bits;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
-	message_begin_generic(&m, FAMILY, ETHTOOL_MSG_WOL_GET_REPLY, 1);
-	modes = message_nest(&m, ETHTOOL_A_WOL_MODES);
-	bits = message_nest(&m, ETHTOOL_A_BITSET_BITS);
-	put_bit(&m, 0, false);
-	put_bit(&m, 5, true);
-	put_bit(&m, 4000, true);
-	message_end(&m, bits);
-	message_end(&m, modes);
-	ethcode_take(&m.header, ETHSTEP_WAKE, &state);
+	message_begin_generic(m, FAMILY, 0, ETHTOOL_MSG_WOL_GET_REPLY, 1);
+	modes = message_nest(m, ETHTOOL_A_WOL_MODES);
+	bits = message_nest(m, ETHTOOL_A_BITSET_BITS);
+	put_bit(m, 0, false);
+	put_bit(m, 5, true);
+	put_bit(m, 4000, true);
+	message_end(m, bits);
+	message_end(m, modes);
+	ethcode_take(message_header(m), ETHSTEP_WAKE, &state);
 	CHECK(state.has_wake);
 	CHECK_EQ_INT(state.wake_possible, 1u << 0 | 1u << 5);
 	CHECK_EQ_INT(state.wake, 1u << 5);
@@ -232,15 +232,15 @@ static void test_write(void)
 {
 	struct ethstep step = {.link = "eth0", .section = ETHSTEP_RINGS};
 	const struct nlattr *table[32], *set[ETHTOOL_A_BITSET_MAX + 1];
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	char name[16];
 
 	want_setting(&step.set, ETHERNET_RING_TX, 512);
 	want_setting(&step.set, ETHERNET_RING_TCP_DATA_SPLIT, 0);
 	want_setting(&step.set, ETHERNET_RING_RX_PUSH, 1);
-	CHECK_EQ_INT(ethcode_set(FAMILY, &step, &m), 0);
-	CHECK_EQ_INT(m.header.nlmsg_type, FAMILY);
-	CHECK_EQ_INT(attr_read(&m.header, sizeof(struct genlmsghdr), table, 32), 0);
+	CHECK_EQ_INT(ethcode_set(FAMILY, &step, m), 0);
+	CHECK_EQ_INT(message_header(m)->nlmsg_type, FAMILY);
+	CHECK_EQ_INT(attr_read(message_header(m), sizeof(struct genlmsghdr), table, 32), 0);
 	CHECK_EQ_INT(attr_u32(table[ETHTOOL_A_RINGS_TX], 0), 512);
 	CHECK(table[ETHTOOL_A_RINGS_RX] == NULL);
 	CHECK_EQ_INT(attr_len(table[ETHTOOL_A_RINGS_TCP_DATA_SPLIT]), 1);
@@ -252,8 +252,8 @@ static void test_write(void)
 
 	/* Off: a set with no bits, and nothing else is meant by it. */
 	step = (struct ethstep){.link = "eth0", .section = ETHSTEP_WAKE, .set = {.has_wake = true}};
-	CHECK_EQ_INT(ethcode_set(FAMILY, &step, &m), 0);
-	CHECK_EQ_INT(attr_read(&m.header, sizeof(struct genlmsghdr), table, 32), 0);
+	CHECK_EQ_INT(ethcode_set(FAMILY, &step, m), 0);
+	CHECK_EQ_INT(attr_read(message_header(m), sizeof(struct genlmsghdr), table, 32), 0);
 	CHECK_EQ_INT(attr_read_nested(table[ETHTOOL_A_WOL_MODES], set, ETHTOOL_A_BITSET_MAX + 1), 0);
 	CHECK(set[ETHTOOL_A_BITSET_NOMASK] != NULL && set[ETHTOOL_A_BITSET_BITS] != NULL);
 	CHECK_EQ_INT(attr_len(set[ETHTOOL_A_BITSET_BITS]), 0);
@@ -262,7 +262,7 @@ static void test_write(void)
 	step = (struct ethstep){.link = "eth0", .section = ETHSTEP_FEATURES};
 	for (int i = 0; i < 1000; i++)
 		ethernet_add_feature(&step.set, "tx-tcp-segmentation", true);
-	CHECK_EQ_INT(ethcode_set(FAMILY, &step, &m), -EMSGSIZE);
+	CHECK_EQ_INT(ethcode_set(FAMILY, &step, m), -EMSGSIZE);
 	ethernet_fini(&step.set);
 }
 

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <malloc.h>
 
 #include "netconf/kernel/decode.h"
 #include "netconf/kernel/decode_link.h"
@@ -28,12 +29,12 @@ static int to_and_fro(const struct link *link, struct link *ret_link,
 	struct op op = {.kind = OP_LINK_CREATE, .link = *link};
 	struct ifinfomsg ifi = {.ifi_index = 7};
 	const char *missing;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
-	CHECK_EQ_INT(encode_op(&op, &names, &m, &missing), 0);
-	CHECK_EQ_INT(m.header.nlmsg_type, RTM_NEWLINK);
-	memcpy(NLMSG_DATA(&m.header), &ifi, sizeof(ifi));
-	return decode_link(&m.header, ret_link, ret_refs);
+	CHECK_EQ_INT(encode_op(&op, &names, m, &missing), 0);
+	CHECK_EQ_INT(message_header(m)->nlmsg_type, RTM_NEWLINK);
+	memcpy(NLMSG_DATA(message_header(m)), &ifi, sizeof(ifi));
+	return decode_link(message_header(m), ret_link, ret_refs);
 }
 
 /* Each option has a value of its own, so that no two can be mixed up. */
@@ -98,19 +99,19 @@ static void test_lacp(void)
 		struct nlattr *info, *data;
 		struct decode_link_refs refs;
 		struct link link;
-		struct message m;
+		AUTO(message_free) struct message *m = message_new();
 
 		ifi.ifi_flags |= cases[i].lower_up ? IFF_LOWER_UP : 0;
-		message_begin(&m, RTM_NEWLINK, 0, &ifi, sizeof(ifi));
-		message_text(&m, IFLA_IFNAME, "eth1");
-		info = message_nest(&m, IFLA_LINKINFO);
-		message_text(&m, IFLA_INFO_SLAVE_KIND, "bond");
-		data = message_nest(&m, IFLA_INFO_SLAVE_DATA);
-		message_u8(&m, IFLA_BOND_SLAVE_AD_ACTOR_OPER_PORT_STATE, cases[i].actor);
-		message_u16(&m, IFLA_BOND_SLAVE_AD_PARTNER_OPER_PORT_STATE, cases[i].partner);
-		message_end(&m, data);
-		message_end(&m, info);
-		CHECK_EQ_INT(decode_link(&m.header, &link, &refs), 0);
+		message_begin(m, RTM_NEWLINK, 0, &ifi, sizeof(ifi));
+		message_text(m, IFLA_IFNAME, "eth1");
+		info = message_nest(m, IFLA_LINKINFO);
+		message_text(m, IFLA_INFO_SLAVE_KIND, "bond");
+		data = message_nest(m, IFLA_INFO_SLAVE_DATA);
+		message_u8(m, IFLA_BOND_SLAVE_AD_ACTOR_OPER_PORT_STATE, cases[i].actor);
+		message_u16(m, IFLA_BOND_SLAVE_AD_PARTNER_OPER_PORT_STATE, cases[i].partner);
+		message_end(m, data);
+		message_end(m, info);
+		CHECK_EQ_INT(decode_link(message_header(m), &link, &refs), 0);
 		CHECK(link.lacp.is_known);
 		CHECK_EQ_INT(link_carries(&link), cases[i].carries);
 		link_fini(&link);
@@ -126,14 +127,14 @@ static void test_bond_set(void)
 	                .link = {.name = "eth0", .kind = LINK_BOND, .bond = &bond}};
 	struct decode_link_refs refs;
 	const char *missing;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 	struct link have;
 
 	bond_set(&bond, BOND_MIIMON, 250);
 	bond_set(&bond, BOND_UPDELAY, 500);
-	CHECK_EQ_INT(encode_op(&op, &names, &m, &missing), 0);
-	message_text(&m, IFLA_IFNAME, "eth0");
-	CHECK_EQ_INT(decode_link(&m.header, &have, &refs), 0);
+	CHECK_EQ_INT(encode_op(&op, &names, m, &missing), 0);
+	message_text(m, IFLA_IFNAME, "eth0");
+	CHECK_EQ_INT(decode_link(message_header(m), &have, &refs), 0);
 	CHECK_EQ_INT(have.ifindex, 10);
 	CHECK_EQ_INT(refs.primary, 13);
 	CHECK_EQ_INT(have.bond->values[BOND_MIIMON], 250);
@@ -141,7 +142,7 @@ static void test_bond_set(void)
 	link_fini(&have);
 
 	(void) snprintf(bond.primary, sizeof(bond.primary), "none");
-	CHECK_EQ_INT(encode_op(&op, &names, &m, &missing), -ENODEV);
+	CHECK_EQ_INT(encode_op(&op, &names, m, &missing), -ENODEV);
 	CHECK_EQ_STR(missing, "none");
 }
 
@@ -192,18 +193,18 @@ static void test_cut(void)
 	struct ifinfomsg ifi = {.ifi_index = 7};
 	size_t refused = 0, whole;
 	const char *missing;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
 	fill_bond(&bond);
-	CHECK_EQ_INT(encode_op(&op, &names, &m, &missing), 0);
-	memcpy(NLMSG_DATA(&m.header), &ifi, sizeof(ifi));
-	whole = message_len(&m);
+	CHECK_EQ_INT(encode_op(&op, &names, m, &missing), 0);
+	memcpy(NLMSG_DATA(message_header(m)), &ifi, sizeof(ifi));
+	whole = message_header(m)->nlmsg_len;
 	for (size_t len = sizeof(struct nlmsghdr); len < whole; len++) {
 		AUTO(free) struct nlmsghdr *cut = malloc(len);
 		struct decode_link_refs refs;
 		struct link link;
 
-		memcpy(cut, m.bytes, len);
+		memcpy(cut, message_header(m), len);
 		cut->nlmsg_len = (uint32_t) len;
 		if (decode_link(cut, &link, &refs) < 0)
 			refused++;
@@ -218,38 +219,44 @@ static void test_too_long(void)
 	char text[ATTR_MESSAGE_BYTES];
 	struct ifinfomsg ifi = {0};
 	struct nlattr *nest;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	message_begin(&m, RTM_NEWLINK, 0, &ifi, sizeof(ifi));
-	CHECK_EQ_INT(message_check(&m), 0);
-	nest = message_nest(&m, IFLA_LINKINFO);
-	message_text(&m, IFLA_IFNAME, text);
-	CHECK_EQ_INT(message_check(&m), -EMSGSIZE);
+	message_begin(m, RTM_NEWLINK, 0, &ifi, sizeof(ifi));
+	CHECK_EQ_INT(message_check(m), 0);
+	nest = message_nest(m, IFLA_LINKINFO);
+	message_text(m, IFLA_IFNAME, text);
+	CHECK_EQ_INT(message_check(m), -EMSGSIZE);
 	/* What would fit does not make it whole again. */
-	message_u8(&m, IFLA_INFO_KIND, 1);
-	message_end(&m, nest);
-	CHECK_EQ_INT(message_check(&m), -EMSGSIZE);
+	message_u8(m, IFLA_INFO_KIND, 1);
+	message_end(m, nest);
+	CHECK_EQ_INT(message_check(m), -EMSGSIZE);
 }
 
 /* Nothing of what was in the memory before goes to the kernel, not even between attributes. */
+static struct message *padded(int filling)
+{
+	struct ifinfomsg ifi = {0};
+	struct message *m;
+
+	(void) mallopt(M_PERTURB, filling);
+	m = message_new();
+	message_begin(m, RTM_NEWLINK, 0, &ifi, sizeof(ifi));
+	message_u8(m, IFLA_OPERSTATE, 1);
+	message_text(m, IFLA_IFNAME, "eth10");
+	message_u16(m, IFLA_GROUP, 1);
+	(void) mallopt(M_PERTURB, 0);
+	return m;
+}
+
 static void test_padding(void)
 {
-	struct message messages[2];
+	AUTO(message_free) struct message *a = padded(0x55), *b = padded(0xaa);
+	uint32_t len = message_header(a)->nlmsg_len;
 
-	for (size_t i = 0; i < 2; i++) {
-		struct message *m = &messages[i];
-		struct ifinfomsg ifi = {0};
-
-		memset(m, i == 0 ? 0x00 : 0xff, sizeof(*m));
-		message_begin(m, RTM_NEWLINK, 0, &ifi, sizeof(ifi));
-		message_u8(m, IFLA_OPERSTATE, 1);
-		message_text(m, IFLA_IFNAME, "eth10");
-		message_u16(m, IFLA_GROUP, 1);
-	}
-	CHECK_EQ_INT(message_len(&messages[0]), message_len(&messages[1]));
-	CHECK_EQ_INT(memcmp(messages[0].bytes, messages[1].bytes, message_len(&messages[0])), 0);
+	CHECK_EQ_INT(message_header(b)->nlmsg_len, len);
+	CHECK_EQ_INT(memcmp(message_header(a), message_header(b), len), 0);
 }
 
 int main(void)

@@ -139,10 +139,10 @@ static uint32_t carriers(void)
 {
 	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
 	uint32_t n = 0;
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
-	message_begin(&m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
-	CHECK_EQ_INT(netlink_call(monitor, m.bytes, message_len(&m), on_link, &n), 0);
+	message_begin(m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
+	CHECK_EQ_INT(netlink_ask(monitor, m, on_link, &n), 0);
 	return n;
 }
 

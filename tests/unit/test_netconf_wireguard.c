@@ -123,15 +123,15 @@ static void tell(struct told *told, struct message *m)
 	unsigned has = told->wg->has;
 
 	CHECK_EQ_INT(message_check(m), 0);
-	CHECK_EQ_INT(m->header.nlmsg_type, FAMILY);
-	CHECK(attr_header(&m->header, &header, sizeof(header)));
+	CHECK_EQ_INT(message_header(m)->nlmsg_type, FAMILY);
+	CHECK(attr_header(message_header(m), &header, sizeof(header)));
 	CHECK_EQ_INT(header.cmd, WG_CMD_SET_DEVICE);
-	CHECK_EQ_INT(attr_read(&m->header, sizeof(header), table, WGDEVICE_A_MAX + 1), 0);
+	CHECK_EQ_INT(attr_read(message_header(m), sizeof(header), table, WGDEVICE_A_MAX + 1), 0);
 	CHECK_EQ_STR(attr_text(table[WGDEVICE_A_IFNAME], link, sizeof(link)), "wg0");
 	told->messages++;
 	told->keys += table[WGDEVICE_A_PRIVATE_KEY] != NULL;
 	attr_for_each(table[WGDEVICE_A_PEERS], take_replacement, told);
-	wireguard_decode(&m->header, told->wg);
+	wireguard_decode(message_header(m), told->wg);
 	attr_for_each(table[WGDEVICE_A_PEERS], take_removal, told);
 	told->wg->has = has;
 }
@@ -146,10 +146,10 @@ static struct told bring(struct wireguard *have, const struct wireguard *want)
 		struct wireguard_writer writer = {
 		    .link = "wg0", .want = want, .have = before, .family = FAMILY};
 		unsigned so_far = told.messages;
-		struct message m;
+		AUTO(message_free) struct message *m = message_new();
 
-		while (wireguard_writer_next(&writer, &m))
-			tell(&told, &m);
+		while (wireguard_writer_next(&writer, m))
+			tell(&told, m);
 		wireguard_normalise(have);
 		CHECK_EQ_INT(wireguard_differs(want, have), 0);
 		CHECK(round == 0 || told.messages == so_far);
@@ -240,12 +240,12 @@ static void test_decode_cut(void)
 {
 	AUTO(wireguard_free) struct wireguard *want = device(), *none = wireguard_new();
 	struct wireguard_writer writer = {.link = "wg0", .want = want, .have = none, .family = FAMILY};
-	struct message m;
+	AUTO(message_free) struct message *m = message_new();
 
-	while (wireguard_writer_next(&writer, &m)) {
-		for (uint32_t len = NLMSG_HDRLEN; len <= m.header.nlmsg_len; len++) {
+	while (wireguard_writer_next(&writer, m)) {
+		for (uint32_t len = NLMSG_HDRLEN; len <= message_header(m)->nlmsg_len; len++) {
 			AUTO(wireguard_free) struct wireguard *read = wireguard_new();
-			AUTO(free) struct nlmsghdr *cut = xmemdup(m.bytes, len);
+			AUTO(free) struct nlmsghdr *cut = xmemdup(message_header(m), len);
 
 			cut->nlmsg_len = len;
 			wireguard_decode(cut, read);

@@ -12,6 +12,7 @@
 
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
+#include <malloc.h>
 #include <sys/utsname.h>
 
 struct seen {
@@ -372,20 +373,22 @@ static void test_dummy(struct rtnl *rtnl)
 static void test_padding(void)
 {
 	struct rtnl_addr addr = {.ifindex = 7, .proto = 5};
-	uint8_t bufs[2][RTNL_MSG_MAX];
-	const struct nlmsghdr *nlh = NULL;
+	struct message *built[2][2];
 
 	CHECK_EQ_INT(prefix_parse("10.0.0.1/32", &addr.prefix), 0);
 	for (size_t i = 0; i < 2; i++) {
-		memset(bufs[i], i == 0 ? 0x00 : 0xff, sizeof(bufs[i]));
-		nlh = rtnl_msg_new_addr(bufs[i], &addr, 0);
+		(void) mallopt(M_PERTURB, i == 0 ? 0x55 : 0xaa);
+		built[0][i] = rtnl_msg_new_addr(&addr, 0);
+		built[1][i] = rtnl_msg_new_dummy("vip0", 1);
 	}
-	CHECK_EQ_INT(memcmp(bufs[0], bufs[1], nlh->nlmsg_len), 0);
+	(void) mallopt(M_PERTURB, 0);
 	for (size_t i = 0; i < 2; i++) {
-		memset(bufs[i], i == 0 ? 0x00 : 0xff, sizeof(bufs[i]));
-		nlh = rtnl_msg_new_dummy(bufs[i], "vip0", 1);
+		const struct nlmsghdr *a = message_header(built[i][0]), *b = message_header(built[i][1]);
+
+		CHECK_EQ_INT(memcmp(a, b, a->nlmsg_len), 0);
+		message_free(built[i][0]);
+		message_free(built[i][1]);
 	}
-	CHECK_EQ_INT(memcmp(bufs[0], bufs[1], nlh->nlmsg_len), 0);
 }
 
 int main(void)
