@@ -7,6 +7,7 @@
 #include "prism/balance.h"
 
 #include <assert.h>
+#include <stddef.h>
 
 #include "base/macro.h"
 #include "base/mono.h"
@@ -46,27 +47,14 @@ static size_t draw(struct balance_random *random, size_t n)
 
 static unsigned class_of(enum judge_state state)
 {
-	switch (state) {
-	case JUDGE_READY:
-		return 0;
-	case JUDGE_ALIVE:
-		return 1;
-	case JUDGE_BUSY:
-		return 2;
-	case JUDGE_UNKNOWN:
-		return 3;
-	case JUDGE_NOT_READY:
-		return 4;
-	case JUDGE_DOWN:
-		return 5;
-	case JUDGE_HUNG:
-		return 6;
-	case JUDGE_UNVERIFIED:
-	case JUDGE_UNTRUSTED:
-		break;
-	}
+	static const unsigned classes[JUDGE_N_STATES] = {
+	    [JUDGE_READY] = 0,   [JUDGE_ALIVE] = 1,      [JUDGE_BUSY] = 2,
+	    [JUDGE_UNKNOWN] = 3, [JUDGE_NOT_READY] = 4,  [JUDGE_DOWN] = 5,
+	    [JUDGE_HUNG] = 6,    [JUDGE_UNVERIFIED] = 7, [JUDGE_UNTRUSTED] = 7,
+	};
+
 	assert(judge_is_usable(state));
-	return 7;
+	return classes[state];
 }
 
 static int compare_unsigned(unsigned a, unsigned b)
@@ -228,4 +216,44 @@ void balance_rtt_bound(struct balance_rtt *rtt, int64_t at_most_us)
 {
 	if (rtt->smoothed_us > at_most_us)
 		balance_rtt_add(rtt, at_most_us);
+}
+
+/* --- when a connection goes, by how long it has been silent, old, and unwanted --- */
+
+/* max_age is stretched by up to this part of it. */
+#define AGE_JITTER_DIVISOR 5
+#define PLACES 65536
+
+/* The share of a time that belongs to a place. Times are weeks at most: the product fits. */
+static int64_t share_us(int64_t us, uint16_t place)
+{
+	return us * place / PLACES;
+}
+
+enum drain_verdict drain_judge(const struct drain_facts *facts, const struct config_drain *drain,
+                               const struct config_limits *limits)
+{
+	bool silent_now = facts->silent_us >= drain->idle_us;
+
+	if (facts->dead)
+		return DRAIN_DEAD;
+	if (facts->leaving_us >= 0) {
+		int64_t turn_us = share_us(drain->spread_us, facts->place);
+
+		if (facts->leaving_us >= drain->deadline_us + turn_us)
+			return DRAIN_DEADLINE;
+		if (facts->leaving_us >= turn_us && silent_now)
+			return DRAIN_LEAVING;
+	}
+	if (facts->half_closed && facts->silent_us >= limits->half_closed_us)
+		return DRAIN_HALF_CLOSED;
+	if (limits->idle_us > 0 && facts->silent_us >= limits->idle_us)
+		return DRAIN_IDLE;
+	if (limits->max_age_us > 0 && silent_now) {
+		int64_t jitter_us = share_us(limits->max_age_us / AGE_JITTER_DIVISOR, facts->place);
+
+		if (facts->age_us >= limits->max_age_us + jitter_us)
+			return DRAIN_AGED;
+	}
+	return DRAIN_KEEP;
 }

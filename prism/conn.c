@@ -19,7 +19,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "prism/dial.h"
-#include "prism/watch.h"
 
 /* What the upstream has not answered for so long may be stuck. */
 #define STUCK_US (2 * US_PER_S)

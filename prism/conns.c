@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "prism/conn.h"
-#include "prism/drain.h"
+#include "prism/balance.h"
 
 #define SWEEP_S ((double) CONN_REVIEW_US / US_PER_S)
 /* Whoever spoke within this is not silent, and no room is made at its cost. */

@@ -3,7 +3,7 @@
 
 /*
  * All connections: takes what a listener accepted, counts, makes room when there are too many, and
- * once a second asks drain.h which are to be closed.
+ * once a second asks drain_judge() which are to be closed.
  */
 
 #include <ev.h>

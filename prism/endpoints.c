@@ -223,31 +223,22 @@ bool endpoints_is_discovered(unsigned from)
 	                ENDPOINTS_FROM(ENDPOINTS_FILE))) == 0;
 }
 
+static const char *const source_names[ENDPOINTS_N_SOURCES] = {
+    [ENDPOINTS_STATIC] = "static",     [ENDPOINTS_LOCAL] = "local",
+    [ENDPOINTS_DNS] = "dns",           [ENDPOINTS_FILE] = "file",
+    [ENDPOINTS_MEMBERS] = "members",   [ENDPOINTS_SLICES] = "slices",
+    [ENDPOINTS_LASTGOOD] = "lastgood",
+};
+
 const char *endpoints_source_name(enum endpoints_source source)
 {
-	switch (source) {
-	case ENDPOINTS_STATIC:
-		return "static";
-	case ENDPOINTS_LOCAL:
-		return "local";
-	case ENDPOINTS_DNS:
-		return "dns";
-	case ENDPOINTS_FILE:
-		return "file";
-	case ENDPOINTS_MEMBERS:
-		return "members";
-	case ENDPOINTS_SLICES:
-		return "slices";
-	case ENDPOINTS_LASTGOOD:
-		return "lastgood";
-	}
-	return "unknown";
+	return source_names[source];
 }
 
 bool endpoints_source_parse(const char *name, enum endpoints_source *ret_source)
 {
 	for (unsigned i = 0; i < ENDPOINTS_N_SOURCES; i++) {
-		if (strcmp(endpoints_source_name((enum endpoints_source) i), name) != 0)
+		if (strcmp(source_names[i], name) != 0)
 			continue;
 		*ret_source = (enum endpoints_source) i;
 		return true;

@@ -118,25 +118,14 @@ bool judge_state_parse(const char *name, enum judge_state *ret_state)
 
 enum judge_evidence judge_evidence_of(enum readyz_verdict verdict)
 {
-	switch (verdict) {
-	case READYZ_READY:
-		return JUDGE_PROBE_READY;
-	case READYZ_ALIVE:
-		return JUDGE_PROBE_ALIVE;
-	case READYZ_BUSY:
-		return JUDGE_PROBE_BUSY;
-	case READYZ_NOT_READY:
-		return JUDGE_PROBE_NOT_READY;
-	case READYZ_DOWN:
-		return JUDGE_PROBE_DOWN;
-	case READYZ_SILENT:
-		return JUDGE_PROBE_SILENT;
-	case READYZ_UNTRUSTED:
-		return JUDGE_PROBE_UNTRUSTED;
-	case READYZ_BROKEN:
-		return JUDGE_PROBE_BROKEN;
-	}
-	return JUDGE_PROBE_BROKEN;
+	static const enum judge_evidence evidence[READYZ_N_VERDICTS] = {
+	    [READYZ_READY] = JUDGE_PROBE_READY,         [READYZ_ALIVE] = JUDGE_PROBE_ALIVE,
+	    [READYZ_BUSY] = JUDGE_PROBE_BUSY,           [READYZ_NOT_READY] = JUDGE_PROBE_NOT_READY,
+	    [READYZ_DOWN] = JUDGE_PROBE_DOWN,           [READYZ_SILENT] = JUDGE_PROBE_SILENT,
+	    [READYZ_UNTRUSTED] = JUDGE_PROBE_UNTRUSTED, [READYZ_BROKEN] = JUDGE_PROBE_BROKEN,
+	};
+
+	return evidence[verdict];
 }
 
 bool judge_is_unanswered(enum judge_evidence evidence)

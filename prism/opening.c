@@ -17,7 +17,6 @@
 #include "base/macro.h"
 #include "base/mono.h"
 #include "prism/dial.h"
-#include "prism/watch.h"
 
 /*
  * The frame of a ClientHello and nothing inside it: records of type "handshake" (RFC 8446, section
@@ -206,7 +205,7 @@ static void hand_over(struct opening *o, struct line *line, const char *answer, 
 	    .answer_len = answer_len,
 	};
 
-	/* Who goes on from here relies on it: each of the two was watched here (watch.h). */
+	/* Who goes on from here relies on it: each of the two was watched here (watch_again()). */
 	watch_for(o->host->ev, &o->client, EV_READ);
 	watch_for(o->host->ev, &line->io, EV_READ);
 	ev_io_stop(o->host->ev, &o->client);

@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "web/http.h"
-#include "web/probepair.h"
+#include "web/certificate.h"
 
 /* A body lists some forty checks; the failing ones are what we are after. */
 #define BODY_MAX_BYTES 16384

@@ -20,7 +20,7 @@
 #include "base/mono.h"
 #include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/common/result.h"
-#include "web/webhook.h"
+#include "web/webask.h"
 
 #define FILE_BYTES_MAX 4096
 #define SECRET_PREFIX "whsec_"
@@ -133,7 +133,7 @@ static bool is_passing(int status)
 	return status >= 500 || status == 408 || status == 425 || status == 429;
 }
 
-static int judge(const struct webhook_answer *answer, struct problem *problem)
+static int judge(const struct webask_answer *answer, struct problem *problem)
 {
 	if (answer->status >= 200 && answer->status < 300)
 		return 0;
@@ -143,7 +143,7 @@ static int judge(const struct webhook_answer *answer, struct problem *problem)
 }
 
 static int send_order(const struct order *order, struct problem *problem,
-                      struct webhook_answer *ret_answer)
+                      struct webask_answer *ret_answer)
 {
 	const struct webhook_way way = {
 	    .url = order->url,
@@ -159,7 +159,7 @@ static int send_order(const struct order *order, struct problem *problem,
 	    .key = order->key,
 	    .key_len = order->key_len,
 	};
-	char error[WEBHOOK_ERROR_MAX];
+	char error[WEBASK_ERROR_MAX];
 	int r = webhook_post(&way, &message, error, ret_answer);
 
 	if (r < 0)
@@ -170,7 +170,7 @@ static int send_order(const struct order *order, struct problem *problem,
 int command_notify(int argc, char **argv UNUSED)
 {
 	struct order order = {0};
-	struct webhook_answer answer = {0};
+	struct webask_answer answer = {0};
 	struct problem problem = {0};
 	json_t *fields = json_object();
 	int r = 0;

@@ -4,7 +4,7 @@
 /*
  * The client certificate with which this node's daemons ask API servers for /readyz, where those
  * refuse anonymous requests. `fairlead init --probe-certificate` writes it, etcdwatch watches its
- * end, and the probes of vipd and prism-probe use it (web/probepair.h). The key is readable by
+ * end, and the probes of vipd and prism-probe use it (web/certificate.h). The key is readable by
  * prism's user and by root (vipd has CAP_DAC_READ_SEARCH).
  */
 

@@ -18,3 +18,15 @@ void credentials_set_tls(CURL *easy, const struct http_request *request);
  * file. */
 int credentials_set_token(CURL *easy, const struct http_request *request,
                           struct curl_slist **headers);
+
+/*
+ * Notes during a request what its answer tells of the peer: the end of its certificate, and its
+ * clock. Only http.c includes this.
+ */
+
+struct peer {
+	struct http_peer seen;
+};
+
+/* `peer` is to live as long as `easy`. */
+void peer_watch(struct peer *peer, CURL *easy);

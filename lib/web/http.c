@@ -29,7 +29,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "web/credentials.h"
-#include "web/peer.h"
 
 /* Idle connections that are kept. */
 #define CONNECTIONS_MAX 16
@@ -197,23 +196,17 @@ static enum http_failure classify(const struct http_req *req, int status)
 
 const char *http_failure_name(enum http_failure failure)
 {
-	switch (failure) {
-	case HTTP_OK:
-		return "ok";
-	case HTTP_REFUSED:
-		return "refused";
-	case HTTP_UNREACHED:
-		return "unreached";
-	case HTTP_TIMEOUT:
-		return "timeout";
-	case HTTP_TLS_PEER:
-		return "tls-peer";
-	case HTTP_TLS_OTHER:
-		return "tls";
-	case HTTP_PROTOCOL:
-		return "protocol";
-	}
-	return "unknown";
+	static const char *const names[] = {
+	    [HTTP_OK] = "ok",
+	    [HTTP_REFUSED] = "refused",
+	    [HTTP_UNREACHED] = "unreached",
+	    [HTTP_TIMEOUT] = "timeout",
+	    [HTTP_TLS_PEER] = "tls-peer",
+	    [HTTP_TLS_OTHER] = "tls",
+	    [HTTP_PROTOCOL] = "protocol",
+	};
+
+	return names[failure];
 }
 
 /* curl's own words, and the file that they are about, which curl was not told (credentials.c). */

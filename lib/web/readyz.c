@@ -46,25 +46,13 @@ enum readyz_verdict readyz_verdict(enum http_failure failure, int status)
 
 const char *readyz_verdict_name(enum readyz_verdict verdict)
 {
-	switch (verdict) {
-	case READYZ_READY:
-		return "ready";
-	case READYZ_ALIVE:
-		return "alive";
-	case READYZ_BUSY:
-		return "busy";
-	case READYZ_NOT_READY:
-		return "not_ready";
-	case READYZ_DOWN:
-		return "down";
-	case READYZ_SILENT:
-		return "silent";
-	case READYZ_UNTRUSTED:
-		return "untrusted";
-	case READYZ_BROKEN:
-		return "broken";
-	}
-	return "broken";
+	static const char *const names[READYZ_N_VERDICTS] = {
+	    [READYZ_READY] = "ready",         [READYZ_ALIVE] = "alive",   [READYZ_BUSY] = "busy",
+	    [READYZ_NOT_READY] = "not_ready", [READYZ_DOWN] = "down",     [READYZ_SILENT] = "silent",
+	    [READYZ_UNTRUSTED] = "untrusted", [READYZ_BROKEN] = "broken",
+	};
+
+	return names[verdict];
 }
 
 /* --- the sentence --- */

@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "base/base64.h"
+#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "web/s3_judge.h"
 #include "web/s3_priv.h"
 
 #define CONNECT_TIMEOUT_MS 10000
@@ -28,6 +28,113 @@
  * Amazon EC2"). Who has none then is asked again after a while. */
 #define RENEW_BEFORE_S 240
 #define RENEW_AGAIN_US (30 * US_PER_S)
+
+/* --- what an answer means --- */
+
+/*
+ * Codes are those of S3's list of error responses. Where a status says enough, the code is not
+ * looked at: servers differ in their codes more than in their statuses.
+ */
+static bool is_one_of(const char *code, const char *const *codes, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(code, codes[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool is_clock(int status, const char *code, int64_t clock_ahead_s)
+{
+	static const char *const codes[] = {"RequestTimeTooSkewed", "RequestExpired"};
+
+	if (is_one_of(code, codes, ARRAY_SIZE(codes)))
+		return true;
+	/* So far off, nothing that we sign can be right. */
+	return (status == 400 || status == 401 || status == 403) &&
+	       llabs(clock_ahead_s) > S3_CLOCK_LIMIT_S;
+}
+
+enum s3_failure s3_judge_status(int status, const char *code, int64_t clock_ahead_s)
+{
+	static const char *const busy[] = {"SlowDown", "ServiceUnavailable", "Throttling",
+	                                   "TooManyRequests"};
+
+	if (is_one_of(code, busy, ARRAY_SIZE(busy)) || status == 429 || status == 503)
+		return S3_BUSY;
+	/* In the body of an answer whose status had to be sent before anything was known. */
+	if (status >= 200 && status < 300)
+		return code[0] != '\0' ? S3_SERVER : S3_OK;
+	/* What it does not implement, it will not implement in a minute. */
+	if (status >= 500 && status < 600 && status != 501)
+		return S3_SERVER;
+	if (is_clock(status, code, clock_ahead_s))
+		return S3_CLOCK;
+	if (status == 401 || status == 403)
+		return S3_DENIED;
+	if (status == 404)
+		return S3_NOT_FOUND;
+	if (status == 412)
+		return S3_EXISTS;
+	return status == 501 || (status >= 300 && status < 500) ? S3_REFUSED : S3_PROTOCOL;
+}
+
+bool s3_judge_is_passing(enum s3_failure failure, const char *code)
+{
+	/* Damaged or cut on its way to the server, or in the way of another request. */
+	static const char *const codes[] = {"RequestTimeout",   "IncompleteBody",
+	                                    "BadDigest",        "XAmzContentSHA256Mismatch",
+	                                    "OperationAborted", "ConditionalRequestConflict"};
+
+	return failure == S3_UNREACHABLE || failure == S3_TIMEOUT || failure == S3_CUT ||
+	       failure == S3_BUSY || failure == S3_SERVER ||
+	       (failure == S3_REFUSED && is_one_of(code, codes, ARRAY_SIZE(codes)));
+}
+
+unsigned s3_judge_delay_ms(unsigned n_failed, unsigned base_ms, unsigned retry_after_s,
+                           uint32_t random)
+{
+	uint64_t full = base_ms;
+
+	for (unsigned i = 1; i < n_failed && full < S3_DELAY_MAX_MS; i++)
+		full *= 2;
+	full = MIN(full, (uint64_t) S3_DELAY_MAX_MS);
+	full = full / 2 + (full - full / 2) * random / UINT32_MAX;
+	return (unsigned) MAX(full, MIN(retry_after_s, S3_RETRY_AFTER_MAX_S) * UINT64_C(1000));
+}
+
+static const struct {
+	const char *name;
+	int r;
+} failures[] = {
+    [S3_OK] = {"ok", -EREMOTEIO},
+    [S3_UNREACHABLE] = {"unreachable", -EHOSTUNREACH},
+    [S3_TIMEOUT] = {"timeout", -ETIMEDOUT},
+    [S3_TLS] = {"tls", -EKEYREJECTED},
+    [S3_CUT] = {"cut", -ECONNRESET},
+    [S3_DENIED] = {"denied", -EACCES},
+    [S3_CLOCK] = {"clock", -EACCES},
+    [S3_NOT_FOUND] = {"not-found", -ENOENT},
+    [S3_BUSY] = {"busy", -EAGAIN},
+    [S3_SERVER] = {"server", -EREMOTEIO},
+    [S3_EXISTS] = {"exists", -EEXIST},
+    [S3_REFUSED] = {"refused", -EINVAL},
+    [S3_PROTOCOL] = {"protocol", -EPROTO},
+    [S3_CHANGED] = {"changed", -ESTALE},
+    [S3_PROGRAM] = {"program", -EREMOTEIO},
+    [S3_LOCAL] = {"local", -EREMOTEIO},
+    [S3_CANCELLED] = {"cancelled", -ECANCELED},
+};
+
+int s3_judge_errno(enum s3_failure failure)
+{
+	return failures[failure].r;
+}
+
+const char *s3_failure_name(enum s3_failure failure)
+{
+	return failures[failure].name;
+}
 
 /* --- the client --- */
 

@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "web/credentials.h"
-#include "web/s3_judge.h"
 #include "web/s3_priv.h"
 #include "web/s3xml.h"
 

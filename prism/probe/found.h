@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "prism/endpoints.h"
-#include "prism/probe/settings.h"
+#include "prism/probe/wire.h"
 
 /* list is NULL when there is none, and `error` says why; else `error` is NULL. Both are borrowed.
  */

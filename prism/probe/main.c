@@ -21,7 +21,6 @@
 #include "prism/probe/members.h"
 #include "prism/probe/names.h"
 #include "prism/probe/prober.h"
-#include "prism/probe/settings.h"
 #include "prism/probe/signing.h"
 #include "prism/probe/slices.h"
 #include "prism/probe/wire.h"

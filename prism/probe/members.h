@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "prism/endpoints.h"
 #include "prism/probe/found.h"
-#include "prism/probe/settings.h"
+#include "prism/probe/wire.h"
 
 /*
  * etcd's member list as addresses of API servers: on a stacked control plane each member has one

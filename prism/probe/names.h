@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "prism/probe/found.h"
-#include "prism/probe/settings.h"
+#include "prism/probe/wire.h"
 
 #define NAMES_INTERVAL_US (60 * 1000 * 1000)
 

@@ -26,7 +26,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "web/http.h"
-#include "web/probepair.h"
+#include "web/certificate.h"
 #include "web/readyz.h"
 
 /* A body lists some forty checks; the failing ones are what we are after. */

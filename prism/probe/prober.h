@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/endpoint.h"
-#include "prism/probe/settings.h"
+#include "prism/probe/wire.h"
 
 /* Upstreams that are known at a time, each with its connection; and open questions. */
 #define PROBER_TARGETS_MAX 128

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "prism/endpoints.h"
 #include "prism/probe/found.h"
-#include "prism/probe/settings.h"
+#include "prism/probe/wire.h"
 
 /*
  * The EndpointSlices of the service `kubernetes`, as the API answers a list request. Pure.

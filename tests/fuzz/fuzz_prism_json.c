@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "prism/checker.h"
 #include "prism/probe/members.h"
-#include "prism/probe/settings.h"
+#include "prism/probe/wire.h"
 #include "prism/probe/slices.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -19,7 +19,6 @@
 #include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "prism/filewatch.h"
 #include "tests/unit/check.h"
 #include "tests/unit/patient.h"
 #include "tests/unit/turn.h"

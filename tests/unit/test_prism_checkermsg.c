@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "prism/checker.h"
-#include "prism/probe/settings.h"
+#include "prism/probe/wire.h"
 #include "tests/unit/check.h"
 
 static void fill_config(struct config *c, struct config_host *hosts)

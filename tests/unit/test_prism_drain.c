@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which connections are closed, and when; and that a crowd does not go in one second. */
-#include "prism/drain.h"
+#include "prism/balance.h"
 
 #include "base/macro.h"
 #include "base/mono.h"
 #include "tests/unit/check.h"
+
+static const char *drain_verdict_name(enum drain_verdict verdict)
+{
+	static const char *const names[] = {
+	    [DRAIN_KEEP] = "keep", [DRAIN_IDLE] = "idle",       [DRAIN_HALF_CLOSED] = "half_closed",
+	    [DRAIN_AGED] = "aged", [DRAIN_LEAVING] = "leaving", [DRAIN_DEADLINE] = "deadline",
+	    [DRAIN_DEAD] = "dead",
+	};
+
+	return names[verdict];
+}
 
 #define S(n) ((n) *US_PER_S)
 #define MINUTES(n) S(60 * (n))

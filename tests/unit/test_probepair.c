@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pair of the probes: what is used, what is refused and why, and when the files are read. */
-#include "web/probepair.h"
+#include "web/certificate.h"
 
 #include "base/cleanup.h"
 #include "base/macro.h"

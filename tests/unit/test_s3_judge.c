@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What answers mean, which of them pass, and how long to wait: tables. */
-#include "web/s3_judge.h"
+#include "web/s3_priv.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The signature of a message, against the example that the Standard Webhooks specification's
  * authors publish; the story of the webhook verifies real ones. */
-#include "web/webhook.h"
+#include "web/webask.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "tests/unit/check.h"
-#include "web/s3_piece.h"
+#include "web/s3.h"
 
 #define OURS "00112233445566778899aabbccddeeff"
 #define THEIRS "ffeeddccbbaa99887766554433221100"

@@ -66,7 +66,8 @@ static void forget(char *text, size_t len)
 /* A server that errs may not do so in a second. */
 static bool is_passing(int r, const struct webask_answer *answer)
 {
-	return r == -ECONNREFUSED || r == -ETIMEDOUT || r == -EIO ||
+	return r == -ECONNREFUSED || r == -EHOSTUNREACH || r == -ETIMEDOUT || r == -EKEYREJECTED ||
+	       r == -EIO ||
 	       (r == 0 && (answer->status >= 500 || answer->status == 429));
 }
 

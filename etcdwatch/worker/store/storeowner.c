@@ -17,8 +17,7 @@
 #include "base/mono.h"
 #include "etcdwatch/worker/common/sink.h"
 #include "etcdwatch/worker/store/s3target.h"
-#include "web/s3_judge.h"
-#include "web/s3_piece.h"
+#include "web/s3.h"
 
 #define NAME "fairlead-owner.json"
 #define BYTES_MAX 4096
