@@ -6,8 +6,12 @@
  */
 #include "prism/report.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #include "base/jsonval.h"
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
 
 /* --- JSON --- */
@@ -186,66 +190,111 @@ json_t *report_upstream_json(const struct report *report, const struct upstream 
 
 /* --- metrics --- */
 
-struct counter {
-	const char *name;
-	const char *help;
-	size_t offset; /* of a uint64_t */
-};
+static double usable_upstreams_of(const void *from)
+{
+	return (double) count_usable(from);
+}
 
-static const struct counter totals[] = {
+#define REPORT(member) offsetof(struct report, member)
+static const struct metrics_row of_all[] = {
+    {"fairlead_prism_accepting", "0 while accepting is paused for want of descriptors.",
+     METRICS_BOOL, .offset = REPORT(accepting)},
+    {"fairlead_prism_connections", "Connections of clients.", METRICS_UNSIGNED,
+     .offset = REPORT(totals.connections)},
+    {"fairlead_prism_connections_max", "As many connections of clients as there may be.",
+     METRICS_UNSIGNED, .offset = REPORT(totals.max_connections)},
+    {"fairlead_prism_connections_dialling", "Connections of clients that have no upstream yet.",
+     METRICS_UNSIGNED, .offset = REPORT(totals.dialling)},
+    {"fairlead_prism_pipes", "Pipes for bulk data, in use or kept.", METRICS_UNSIGNED,
+     .offset = REPORT(totals.pipes)},
+    {"fairlead_prism_upstreams_usable", "Upstreams that are worth dialling.", METRICS_CODE,
+     .value = usable_upstreams_of},
+    {"fairlead_prism_probing", "1 while the probe process runs.", METRICS_BOOL,
+     .offset = REPORT(probing)},
+    {"fairlead_prism_probe_restarts_total",
+     "Times that the probe process ended and was started again.", METRICS_UNSIGNED,
+     .offset = REPORT(probe_restarts)},
+    {"fairlead_prism_config_notes",
+     "Oddities of the configuration that `fairlead prism status` shows.", METRICS_SIZE,
+     .offset = REPORT(n_notes)},
     {"fairlead_prism_accepted_connections_total", "Connections of clients that were accepted.",
-     offsetof(struct report_totals, accepted)},
+     METRICS_U64, .offset = REPORT(totals.accepted)},
     {"fairlead_prism_failed_connections_total",
-     "Connections of clients that were reset, because no upstream could be reached.",
-     offsetof(struct report_totals, failed)},
+     "Connections of clients that were reset, because no upstream could be reached.", METRICS_U64,
+     .offset = REPORT(totals.failed)},
     {"fairlead_prism_evicted_connections_total",
-     "Silent connections that were closed to make room for new ones.",
-     offsetof(struct report_totals, evicted)},
+     "Silent connections that were closed to make room for new ones.", METRICS_U64,
+     .offset = REPORT(totals.evicted)},
     {"fairlead_prism_shed_connections_total",
-     "New connections that were refused for want of room or memory.",
-     offsetof(struct report_totals, shed)},
+     "New connections that were refused for want of room or memory.", METRICS_U64,
+     .offset = REPORT(totals.shed)},
     {"fairlead_prism_accept_pauses_total",
-     "Times that accepting was paused for want of descriptors.",
-     offsetof(struct report_totals, accept_pauses)},
+     "Times that accepting was paused for want of descriptors.", METRICS_U64,
+     .offset = REPORT(totals.accept_pauses)},
+    {0},
 };
 
-static const struct counter of_upstreams[] = {
+static double usable_of(const void *from)
+{
+	return is_usable(from);
+}
+
+static double leaving_of(const void *from)
+{
+	return ((const struct upstream *) from)->leaving_since_us != MONO_NEVER;
+}
+
+static double rtt_of(const void *from)
+{
+	const struct upstream *u = from;
+
+	return u->rtt.smoothed_us != 0 ? (double) u->rtt.smoothed_us / (double) US_PER_S : (double) NAN;
+}
+
+#define UPSTREAM(member) offsetof(struct upstream, member)
+static const struct metrics_row of_upstreams[] = {
+    {"fairlead_prism_upstream_connections{upstream}",
+     "Connections that it carries, and attempts to make one.", METRICS_UNSIGNED,
+     .offset = UPSTREAM(connections)},
+    {"fairlead_prism_upstream_usable{upstream}", "1 while it is worth dialling.", METRICS_CODE,
+     .value = usable_of},
+    {"fairlead_prism_upstream_drained{upstream}", "1 while an operator has taken it out.",
+     METRICS_BOOL, .offset = UPSTREAM(drained)},
+    {"fairlead_prism_upstream_leaving{upstream}", "1 while its connections are to go elsewhere.",
+     METRICS_CODE, .value = leaving_of},
+    {"fairlead_prism_upstream_local{upstream}", "1 for the API server of this node.", METRICS_BOOL,
+     .offset = UPSTREAM(local)},
+    {"fairlead_prism_upstream_rtt_class{upstream}",
+     "Class of its round-trip time; 0 is the nearest.", METRICS_UNSIGNED,
+     .offset = UPSTREAM(rtt.class)},
     {"fairlead_prism_upstream_connects_total{upstream}",
-     "Connects that were made, losers of a race included.",
-     offsetof(struct upstream, counts.connects)},
+     "Connects that were made, losers of a race included.", METRICS_U64,
+     .offset = UPSTREAM(counts.connects)},
     {"fairlead_prism_upstream_connect_failures_total{upstream}",
-     "Connects that were refused, unreachable, or not answered soon enough.",
-     offsetof(struct upstream, counts.connect_failures)},
+     "Connects that were refused, unreachable, or not answered soon enough.", METRICS_U64,
+     .offset = UPSTREAM(counts.connect_failures)},
     {"fairlead_prism_upstream_hedges_total{upstream}",
      "Times that another upstream was tried as well, because this one had not answered yet.",
-     offsetof(struct upstream, counts.hedges)},
+     METRICS_U64, .offset = UPSTREAM(counts.hedges)},
     {"fairlead_prism_upstream_retries_total{upstream}",
-     "Times that another upstream was tried, because this one had failed.",
-     offsetof(struct upstream, counts.retries)},
+     "Times that another upstream was tried, because this one had failed.", METRICS_U64,
+     .offset = UPSTREAM(counts.retries)},
     {"fairlead_prism_upstream_replays_total{upstream}",
      "Times that what a client said first went to another upstream, because this one was silent or "
      "cut it off.",
-     offsetof(struct upstream, counts.replays)},
+     METRICS_U64, .offset = UPSTREAM(counts.replays)},
     {"fairlead_prism_upstream_drained_connections_total{upstream}",
-     "Connections closed because the upstream was to be left.",
-     offsetof(struct upstream, counts.drained)},
+     "Connections closed because the upstream was to be left.", METRICS_U64,
+     .offset = UPSTREAM(counts.drained)},
     {"fairlead_prism_upstream_probes_total{upstream}", "Health checks that were begun.",
-     offsetof(struct upstream, counts.probes)},
+     METRICS_U64, .offset = UPSTREAM(counts.probes)},
     {"fairlead_prism_upstream_probe_failures_total{upstream}",
-     "Health checks that found it neither ready nor alive.",
-     offsetof(struct upstream, counts.probe_failures)},
+     "Health checks that found it neither ready nor alive.", METRICS_U64,
+     .offset = UPSTREAM(counts.probe_failures)},
+    {"fairlead_prism_upstream_rtt_seconds{upstream}",
+     "Smoothed round-trip time, once there is one.", METRICS_CODE, .value = rtt_of},
+    {0},
 };
-
-static double count_at(const void *base, size_t offset)
-{
-	return (double) *(const uint64_t *) (const void *) ((const char *) base + offset);
-}
-
-static void put_gauge(struct metrics *m, const char *name, double value, const char *help)
-{
-	metrics_family(m, name, METRICS_GAUGE, help);
-	metrics_sample(m, value, NULL, 0);
-}
 
 static void put_now(struct metrics *m, const struct report *r)
 {
@@ -261,22 +310,7 @@ static void put_now(struct metrics *m, const struct report *r)
 
 		metrics_sample(m, r->listeners[i].open, &label, 1);
 	}
-	put_gauge(m, "fairlead_prism_accepting", r->accepting,
-	          "0 while accepting is paused for want of descriptors.");
-	put_gauge(m, "fairlead_prism_connections", r->totals.connections, "Connections of clients.");
-	put_gauge(m, "fairlead_prism_connections_max", r->totals.max_connections,
-	          "As many connections of clients as there may be.");
-	put_gauge(m, "fairlead_prism_connections_dialling", r->totals.dialling,
-	          "Connections of clients that have no upstream yet.");
-	put_gauge(m, "fairlead_prism_pipes", r->totals.pipes, "Pipes for bulk data, in use or kept.");
-	put_gauge(m, "fairlead_prism_upstreams_usable", (double) count_usable(r),
-	          "Upstreams that are worth dialling.");
-	put_gauge(m, "fairlead_prism_probing", r->probing, "1 while the probe process runs.");
-	metrics_family(m, "fairlead_prism_probe_restarts_total", METRICS_COUNTER,
-	               "Times that the probe process ended and was started again.");
-	metrics_sample(m, r->probe_restarts, NULL, 0);
-	put_gauge(m, "fairlead_prism_config_notes", (double) r->n_notes,
-	          "Oddities of the configuration that `fairlead prism status` shows.");
+	metrics_table(m, of_all, &(struct metrics_subject){.from = r}, 1);
 }
 
 static void put_closed(struct metrics *m, const struct report_totals *t)
@@ -296,10 +330,6 @@ static void put_closed(struct metrics *m, const struct report_totals *t)
 
 static void put_totals_metrics(struct metrics *m, const struct report_totals *t)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(totals); i++) {
-		metrics_family(m, totals[i].name, METRICS_COUNTER, totals[i].help);
-		metrics_sample(m, count_at(t, totals[i].offset), NULL, 0);
-	}
 	put_closed(m, t);
 	metrics_family(m, "fairlead_prism_relayed_bytes_total{direction}", METRICS_COUNTER,
 	               "Bytes relayed: up from clients, down to them.");
@@ -353,68 +383,6 @@ static void put_states(struct metrics *m, const struct report *r)
 	}
 }
 
-/* --- one gauge an upstream --- */
-
-static double connections_of(const struct upstream *u)
-{
-	return u->connections;
-}
-
-static double usable_of(const struct upstream *u)
-{
-	return is_usable(u);
-}
-
-static double drained_of(const struct upstream *u)
-{
-	return u->drained;
-}
-
-static double leaving_of(const struct upstream *u)
-{
-	return u->leaving_since_us != MONO_NEVER;
-}
-
-static double local_of(const struct upstream *u)
-{
-	return u->local;
-}
-
-static double rtt_class_of(const struct upstream *u)
-{
-	return u->rtt.class;
-}
-
-static const struct {
-	const char *name;
-	const char *help;
-	double (*value)(const struct upstream *u);
-} gauges[] = {
-    {"fairlead_prism_upstream_connections{upstream}",
-     "Connections that it carries, and attempts to make one.", connections_of},
-    {"fairlead_prism_upstream_usable{upstream}", "1 while it is worth dialling.", usable_of},
-    {"fairlead_prism_upstream_drained{upstream}", "1 while an operator has taken it out.",
-     drained_of},
-    {"fairlead_prism_upstream_leaving{upstream}", "1 while its connections are to go elsewhere.",
-     leaving_of},
-    {"fairlead_prism_upstream_local{upstream}", "1 for the API server of this node.", local_of},
-    {"fairlead_prism_upstream_rtt_class{upstream}",
-     "Class of its round-trip time; 0 is the nearest.", rtt_class_of},
-};
-
-static void put_rtt(struct metrics *m, const struct report *r)
-{
-	metrics_family(m, "fairlead_prism_upstream_rtt_seconds{upstream}", METRICS_GAUGE,
-	               "Smoothed round-trip time, once there is one.");
-	for (size_t i = 0; i < r->n_upstreams; i++) {
-		const struct upstream *u = r->upstreams[i];
-
-		if (u->rtt.smoothed_us != 0)
-			metrics_sample(m, (double) u->rtt.smoothed_us / (double) US_PER_S,
-			               &(struct metrics_label){"upstream", u->name}, 1);
-	}
-}
-
 static void put_connect_times(struct metrics *m, const struct report *r)
 {
 	double bounds[UPSTREAM_BUCKETS];
@@ -434,20 +402,13 @@ static void put_connect_times(struct metrics *m, const struct report *r)
 
 static void put_upstreams(struct metrics *m, const struct report *r)
 {
+	AUTO(free) struct metrics_subject *subjects = xcalloc(r->n_upstreams, sizeof(*subjects));
+
 	put_states(m, r);
-	for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
-		metrics_family(m, gauges[g].name, METRICS_GAUGE, gauges[g].help);
-		for (size_t i = 0; i < r->n_upstreams; i++)
-			metrics_sample(m, gauges[g].value(r->upstreams[i]),
-			               &(struct metrics_label){"upstream", r->upstreams[i]->name}, 1);
-	}
-	for (size_t c = 0; c < ARRAY_SIZE(of_upstreams); c++) {
-		metrics_family(m, of_upstreams[c].name, METRICS_COUNTER, of_upstreams[c].help);
-		for (size_t i = 0; i < r->n_upstreams; i++)
-			metrics_sample(m, count_at(r->upstreams[i], of_upstreams[c].offset),
-			               &(struct metrics_label){"upstream", r->upstreams[i]->name}, 1);
-	}
-	put_rtt(m, r);
+	for (size_t i = 0; i < r->n_upstreams; i++)
+		subjects[i] =
+		    (struct metrics_subject){r->upstreams[i], {"upstream", r->upstreams[i]->name}};
+	metrics_table(m, of_upstreams, subjects, r->n_upstreams);
 	put_connect_times(m, r);
 }
 

@@ -6,11 +6,13 @@
 #include "vipd/report.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/jsonval.h"
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
 
 static const char *const state_names[] = {"down", "standby", "taking", "owner", "yielding"};
@@ -158,117 +160,29 @@ json_t *report_status_json(const struct vip_report *report)
 
 /* --- metrics --- */
 
-/* NAN: this VIP has no such value now, and no sample. */
-typedef double (*value_fn)(const struct vip_report *report);
-
-static double seconds_of(int64_t us)
+static double owner_of(const void *from)
 {
-	return us == REPORT_NONE ? (double) NAN : (double) us / (double) US_PER_S;
+	return strcmp(((const struct vip_report *) from)->state, "owner") == 0;
 }
 
-static double owner_of(const struct vip_report *r)
+static double seconds_of_move(const struct vip_report *r, int64_t us)
 {
-	return strcmp(r->state, "owner") == 0;
+	return r->last_move.to != NULL && us != REPORT_NONE ? (double) us / (double) US_PER_S
+	                                                    : (double) NAN;
 }
 
-static double epoch_of(const struct vip_report *r)
+static double last_move_time_of(const void *from)
 {
-	return (double) r->epoch;
+	const struct vip_report *r = from;
+
+	return seconds_of_move(r, r->last_move.wall_us);
 }
 
-static double fence_left_of(const struct vip_report *r)
+static double last_move_duration_of(const void *from)
 {
-	return seconds_of(r->fence_left_us);
-}
+	const struct vip_report *r = from;
 
-static double fence_window_of(const struct vip_report *r)
-{
-	return seconds_of(r->fence_window_us);
-}
-
-static double bound_of(const struct vip_report *r)
-{
-	return seconds_of(r->bound_us);
-}
-
-static double confirm_rtt_of(const struct vip_report *r)
-{
-	return seconds_of(r->confirm_rtt_us);
-}
-
-static double confirmations_of(const struct vip_report *r)
-{
-	return (double) r->confirmations;
-}
-
-static double confirmation_failures_of(const struct vip_report *r)
-{
-	return (double) r->confirmation_failures;
-}
-
-static double last_move_time_of(const struct vip_report *r)
-{
-	return r->last_move.to != NULL ? seconds_of(r->last_move.wall_us) : (double) NAN;
-}
-
-static double last_move_duration_of(const struct vip_report *r)
-{
-	return r->last_move.to != NULL ? seconds_of(r->last_move.duration_us) : (double) NAN;
-}
-
-static double conflicts_of(const struct vip_report *r)
-{
-	return (double) r->conflicts;
-}
-
-static double in_use_of(const struct vip_report *r)
-{
-	return r->in_use;
-}
-
-static double readds_of(const struct vip_report *r)
-{
-	return (double) r->readds;
-}
-
-static double outside_reached_of(const struct vip_report *r)
-{
-	return r->outside_reached;
-}
-
-static double outside_unreached_of(const struct vip_report *r)
-{
-	return r->outside_unreached;
-}
-
-static double candidates_of(const struct vip_report *r)
-{
-	return (double) r->n_candidates;
-}
-
-static double priority_of(const struct vip_report *r)
-{
-	return r->priority;
-}
-
-static double readiness_unknown_of(const struct vip_report *r)
-{
-	return r->readiness_unknown;
-}
-
-static double hold_of(const struct vip_report *r)
-{
-	return r->hold;
-}
-
-static double etcd_ok_of(const struct vip_report *r)
-{
-	return r->etcd_ok;
-}
-
-static double etcd_leader_of(const struct vip_report *r)
-{
-	return r->etcd_leader;
+	return seconds_of_move(r, r->last_move.duration_us);
 }
 
 /* For a VIP that no cloud has to send here there is none of these. */
@@ -277,85 +191,93 @@ static double of_cloud(const struct vip_report *r, double value)
 	return r->cloud != NULL ? value : (double) NAN;
 }
 
-static double cloud_assigned_of(const struct vip_report *r)
+static double cloud_assigned_of(const void *from)
 {
+	const struct vip_report *r = from;
+
 	return of_cloud(r, r->cloud != NULL && strcmp(r->cloud, "assigned") == 0);
 }
 
-static double cloud_requests_of(const struct vip_report *r)
+static double cloud_requests_of(const void *from)
 {
+	const struct vip_report *r = from;
+
 	return of_cloud(r, (double) r->cloud_requests);
 }
 
-static double cloud_failures_of(const struct vip_report *r)
+static double cloud_failures_of(const void *from)
 {
+	const struct vip_report *r = from;
+
 	return of_cloud(r, (double) r->cloud_failures);
 }
 
-static double warnings_of(const struct vip_report *r)
-{
-	return (double) r->n_warnings;
-}
-
-static const struct {
-	const char *name;
-	enum metrics_type type;
-	const char *help;
-	value_fn value;
-} families[] = {
-    {"fairlead_vipd_owner{vip}", METRICS_GAUGE, "1 while this node owns the VIP.", owner_of},
-    {"fairlead_vipd_epoch{vip}", METRICS_GAUGE, "How often the VIP has changed its owner.",
-     epoch_of},
-    {"fairlead_vipd_fence_left_seconds{vip}", METRICS_GAUGE,
+#define REPORT(member) offsetof(struct vip_report, member)
+static const struct metrics_row families[] = {
+    {"fairlead_vipd_owner{vip}", "1 while this node owns the VIP.", METRICS_CODE,
+     .value = owner_of},
+    {"fairlead_vipd_epoch{vip}", "How often the VIP has changed its owner.", METRICS_I64,
+     .offset = REPORT(epoch)},
+    {"fairlead_vipd_fence_left_seconds{vip}",
      "Until the fence acts unless the ownership is confirmed again; only where the address is "
      "held.",
-     fence_left_of},
-    {"fairlead_vipd_fence_window_seconds{vip}", METRICS_GAUGE, "What one confirmation grants.",
-     fence_window_of},
-    {"fairlead_vipd_bound_seconds{vip}", METRICS_GAUGE,
-     "The longest that two nodes may answer for the VIP, whatever happens.", bound_of},
-    {"fairlead_vipd_confirm_rtt_seconds{vip}", METRICS_GAUGE,
-     "Round trip of the last confirmation that etcd answered.", confirm_rtt_of},
-    {"fairlead_vipd_confirmations_total{vip}", METRICS_COUNTER, "Confirmations that etcd granted.",
-     confirmations_of},
-    {"fairlead_vipd_confirmation_failures_total{vip}", METRICS_COUNTER,
-     "Confirmations that failed or went unanswered.", confirmation_failures_of},
-    {"fairlead_vipd_last_move_timestamp_seconds{vip}", METRICS_GAUGE,
-     "When the last known move was complete, since the epoch.", last_move_time_of},
-    {"fairlead_vipd_last_move_duration_seconds{vip}", METRICS_GAUGE,
-     "How long the last known move took.", last_move_duration_of},
-    {"fairlead_vipd_conflicts_total{vip}", METRICS_COUNTER,
-     "Claims of the VIP by a host that is not its owner.", conflicts_of},
-    {"fairlead_vipd_in_use{vip}", METRICS_GAUGE,
-     "1 while a host that is no node of this cluster answers for the VIP.", in_use_of},
-    {"fairlead_vipd_readds_total{vip}", METRICS_COUNTER,
-     "Times that another program deleted the address and it was added again.", readds_of},
-    {"fairlead_vipd_outside_reached{vip}", METRICS_GAUGE,
-     "Nodes besides the owner that reach the VIP there.", outside_reached_of},
-    {"fairlead_vipd_outside_unreached{vip}", METRICS_GAUGE,
-     "Nodes besides the owner that have reached the VIP before and do not now.",
-     outside_unreached_of},
-    {"fairlead_vipd_candidates{vip}", METRICS_GAUGE, "Nodes in the race for the VIP.",
-     candidates_of},
-    {"fairlead_vipd_priority{vip}", METRICS_GAUGE, "Priority of this node for the VIP.",
-     priority_of},
-    {"fairlead_vipd_readiness_unknown{vip}", METRICS_GAUGE,
+     METRICS_US, .offset = REPORT(fence_left_us)},
+    {"fairlead_vipd_fence_window_seconds{vip}", "What one confirmation grants.", METRICS_US,
+     .offset = REPORT(fence_window_us)},
+    {"fairlead_vipd_bound_seconds{vip}",
+     "The longest that two nodes may answer for the VIP, whatever happens.", METRICS_US,
+     .offset = REPORT(bound_us)},
+    {"fairlead_vipd_confirm_rtt_seconds{vip}",
+     "Round trip of the last confirmation that etcd answered.", METRICS_US,
+     .offset = REPORT(confirm_rtt_us)},
+    {"fairlead_vipd_confirmations_total{vip}", "Confirmations that etcd granted.", METRICS_U64,
+     .offset = REPORT(confirmations)},
+    {"fairlead_vipd_confirmation_failures_total{vip}",
+     "Confirmations that failed or went unanswered.", METRICS_U64,
+     .offset = REPORT(confirmation_failures)},
+    {"fairlead_vipd_last_move_timestamp_seconds{vip}",
+     "When the last known move was complete, since the epoch.", METRICS_CODE,
+     .value = last_move_time_of},
+    {"fairlead_vipd_last_move_duration_seconds{vip}", "How long the last known move took.",
+     METRICS_CODE, .value = last_move_duration_of},
+    {"fairlead_vipd_conflicts_total{vip}", "Claims of the VIP by a host that is not its owner.",
+     METRICS_U64, .offset = REPORT(conflicts)},
+    {"fairlead_vipd_in_use{vip}",
+     "1 while a host that is no node of this cluster answers for the VIP.", METRICS_BOOL,
+     .offset = REPORT(in_use)},
+    {"fairlead_vipd_readds_total{vip}",
+     "Times that another program deleted the address and it was added again.", METRICS_U64,
+     .offset = REPORT(readds)},
+    {"fairlead_vipd_outside_reached{vip}", "Nodes besides the owner that reach the VIP there.",
+     METRICS_UNSIGNED, .offset = REPORT(outside_reached)},
+    {"fairlead_vipd_outside_unreached{vip}",
+     "Nodes besides the owner that have reached the VIP before and do not now.", METRICS_UNSIGNED,
+     .offset = REPORT(outside_unreached)},
+    {"fairlead_vipd_candidates{vip}", "Nodes in the race for the VIP.", METRICS_SIZE,
+     .offset = REPORT(n_candidates)},
+    {"fairlead_vipd_priority{vip}", "Priority of this node for the VIP.", METRICS_INT,
+     .offset = REPORT(priority)},
+    {"fairlead_vipd_readiness_unknown{vip}",
      "1 while the API server of this node answers and does not tell whether it is ready.",
-     readiness_unknown_of},
-    {"fairlead_vipd_hold{vip}", METRICS_GAUGE,
-     "1 while an operator holds this node out of the race.", hold_of},
-    {"fairlead_vipd_etcd_ok{vip}", METRICS_GAUGE, "1 while etcd answers.", etcd_ok_of},
-    {"fairlead_vipd_etcd_leader{vip}", METRICS_GAUGE, "1 while the etcd member of this node leads.",
-     etcd_leader_of},
-    {"fairlead_vipd_cloud_assigned{vip}", METRICS_GAUGE,
+     METRICS_BOOL, .offset = REPORT(readiness_unknown)},
+    {"fairlead_vipd_hold{vip}", "1 while an operator holds this node out of the race.",
+     METRICS_BOOL, .offset = REPORT(hold)},
+    {"fairlead_vipd_etcd_ok{vip}", "1 while etcd answers.", METRICS_BOOL,
+     .offset = REPORT(etcd_ok)},
+    {"fairlead_vipd_etcd_leader{vip}", "1 while the etcd member of this node leads.", METRICS_BOOL,
+     .offset = REPORT(etcd_leader)},
+    {"fairlead_vipd_cloud_assigned{vip}",
      "1 while the cloud is known to send the VIP's packets here; only where a cloud has to.",
-     cloud_assigned_of},
-    {"fairlead_vipd_cloud_requests_total{vip}", METRICS_COUNTER,
-     "Requests to the cloud's API and its metadata service.", cloud_requests_of},
-    {"fairlead_vipd_cloud_failures_total{vip}", METRICS_COUNTER,
-     "Times that the cloud could not be asked or told, or did not do it.", cloud_failures_of},
-    {"fairlead_vipd_warnings{vip}", METRICS_GAUGE, "Warnings that `fairlead vip status` shows.",
-     warnings_of},
+     METRICS_CODE, .value = cloud_assigned_of},
+    {"fairlead_vipd_cloud_requests_total{vip}",
+     "Requests to the cloud's API and its metadata service.", METRICS_CODE,
+     .value = cloud_requests_of},
+    {"fairlead_vipd_cloud_failures_total{vip}",
+     "Times that the cloud could not be asked or told, or did not do it.", METRICS_CODE,
+     .value = cloud_failures_of},
+    {"fairlead_vipd_warnings{vip}", "Warnings that `fairlead vip status` shows.", METRICS_SIZE,
+     .offset = REPORT(n_warnings)},
+    {0},
 };
 
 static void put_state(struct metrics *m, const struct vip_report *reports, size_t n)
@@ -402,19 +324,15 @@ static void put_moves(struct metrics *m, const struct vip_report *reports, size_
 
 void report_metrics(struct metrics *m, const struct vip_report *reports, size_t n)
 {
+	AUTO(free) struct metrics_subject *subjects = xcalloc(n, sizeof(*subjects));
+
 	metrics_family(m, "fairlead_vipd_build_info{version}", METRICS_GAUGE,
 	               "1; the version is a label.");
 	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
 	put_state(m, reports, n);
-	for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
-		metrics_family(m, families[f].name, families[f].type, families[f].help);
-		for (size_t i = 0; i < n; i++) {
-			double value = families[f].value(&reports[i]);
-
-			if (!isnan(value))
-				metrics_sample(m, value, &(struct metrics_label){"vip", reports[i].vip}, 1);
-		}
-	}
+	for (size_t i = 0; i < n; i++)
+		subjects[i] = (struct metrics_subject){&reports[i], {"vip", reports[i].vip}};
+	metrics_table(m, families, subjects, n);
 	put_health(m, reports, n);
 	put_moves(m, reports, n);
 }

@@ -17,6 +17,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/mono.h"
 
 struct metrics {
 	FILE *out;
@@ -164,6 +165,51 @@ void metrics_sample(struct metrics *m, double value, const struct metrics_label 
 	write_name(m, "", labels, n, NULL);
 	write_value(m->out, value);
 	(void) fputc('\n', m->out);
+}
+
+/* --- tables --- */
+
+static double value_of(const struct metrics_row *row, const void *from)
+{
+	const void *at = (const char *) from + row->offset;
+	int64_t us;
+
+	switch (row->member) {
+	case METRICS_BOOL:
+		return *(const bool *) at;
+	case METRICS_INT:
+		return *(const int *) at;
+	case METRICS_UNSIGNED:
+		return *(const unsigned *) at;
+	case METRICS_U64:
+		return (double) *(const uint64_t *) at;
+	case METRICS_I64:
+		return (double) *(const int64_t *) at;
+	case METRICS_SIZE:
+		return (double) *(const size_t *) at;
+	case METRICS_US:
+		us = *(const int64_t *) at;
+		return us == INT64_MIN ? (double) NAN : (double) us / (double) US_PER_S;
+	case METRICS_CODE:
+		return row->value(from);
+	}
+	return (double) NAN;
+}
+
+void metrics_table(struct metrics *m, const struct metrics_row *rows,
+                   const struct metrics_subject *subjects, size_t n)
+{
+	for (const struct metrics_row *row = rows; row->name != NULL; row++) {
+		bool is_counter = strstr(row->name, "_total") != NULL;
+
+		metrics_family(m, row->name, is_counter ? METRICS_COUNTER : METRICS_GAUGE, row->help);
+		for (size_t i = 0; i < n; i++) {
+			double value = value_of(row, subjects[i].from);
+
+			if (!isnan(value))
+				metrics_sample(m, value, &subjects[i].is, subjects[i].is.name != NULL);
+		}
+	}
 }
 
 void metrics_histogram(struct metrics *m, const double *bounds, const uint64_t *counts, size_t n,

@@ -42,6 +42,35 @@ void metrics_family(struct metrics *m, const char *declared, enum metrics_type t
 /* Of a gauge or a counter. labels may be NULL when n is 0. */
 void metrics_sample(struct metrics *m, double value, const struct metrics_label *labels, size_t n);
 
+/* What stands at a row's offset. */
+enum metrics_member {
+	METRICS_BOOL,
+	METRICS_INT,
+	METRICS_UNSIGNED,
+	METRICS_U64,
+	METRICS_I64,
+	METRICS_SIZE,
+	METRICS_US,   /* int64_t microseconds, written in seconds; INT64_MIN: no sample */
+	METRICS_CODE, /* `value` says; NAN: no sample */
+};
+
+/* A family of one sample for each of many structs. A table ends with an empty row. */
+struct metrics_row {
+	const char *name, *help;
+	enum metrics_member member;
+	size_t offset;
+	double (*value)(const void *from);
+};
+
+struct metrics_subject {
+	const void *from;        /* the struct */
+	struct metrics_label is; /* the one label that its samples have; name NULL: they have none */
+};
+
+/* A counter is what ends in _total. */
+void metrics_table(struct metrics *m, const struct metrics_row *rows,
+                   const struct metrics_subject *subjects, size_t n);
+
 /*
  * One histogram: how many observations fell into each bucket, and what they add up to. bounds[0..n)
  * are the buckets' upper bounds, each above the one before it; counts[0..n] has one more, for what
