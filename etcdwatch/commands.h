@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The commands of etcdwatch's control socket: those on the cluster (cluster/),
+ * The commands of etcdwatch's control socket: those on the cluster,
  * `etcd snapshot jobs`, `list`, `save`, `delete`, `prune` and `accept`, `etcd drill`, `metrics`.
  * docs/control.md describes what they answer.
  */

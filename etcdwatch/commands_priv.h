@@ -43,7 +43,19 @@ struct job *commands_one_job(struct control_request *request, const struct daemo
 size_t commands_jobs(struct control_request *request, const struct daemon *daemon, const char *name,
                      struct job *ret_jobs[static CONFIG_JOBS_MAX]);
 
-/* --- the commands, each in a file of its own --- */
+/* --- the commands, for the table of commands.c: control_fn's, whose userdata is the struct
+ * commands --- */
+void memberscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void statuscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void alarmscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void forfeitcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void leavecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void removecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void disarmcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void defragcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void recovercommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void notifystatuscommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
+void notifytestcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void listcommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void savecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);
 void deletecommand_fn(struct control_request *request, int argc, char **argv, void *userdata);

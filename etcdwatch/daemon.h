@@ -11,13 +11,13 @@
 
 #include "base/cleanup.h"
 #include "base/service.h"
-#include "etcdwatch/cluster/env.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/drill/drill.h"
 #include "etcdwatch/health/health.h"
 #include "etcdwatch/job/job.h"
 #include "etcdwatch/record/recorder.h"
 #include "etcdwatch/recordstore/recordstore.h"
+#include "etcdwatch/steer/env.h"
 
 struct daemon;
 

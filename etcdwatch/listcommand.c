@@ -13,7 +13,6 @@
 #include "base/mono.h"
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/looks.h"
-#include "etcdwatch/othersask.h"
 #include "etcdwatch/report.h"
 #include "etcdwatch/signing.h"
 #include "etcdwatch/target/storing.h"

@@ -7,10 +7,10 @@
  * there is one.
  */
 
-#include "etcdwatch/cluster/env.h"
+#include "etcdwatch/steer/env.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/daemon.h"
-#include "etcdwatch/health/observation.h"
+#include "etcdwatch/rules/observation.h"
 #include "etcdwatch/record/recorder.h"
 #include "etcdwatch/recordstore/recordstore.h"
 

@@ -10,7 +10,6 @@
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mono.h"
-#include "etcdwatch/others.h"
 
 json_t *report_moment_json(int64_t s)
 {

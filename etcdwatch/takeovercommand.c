@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/commands_priv.h"
-#include "etcdwatch/target/s3words.h"
+#include "etcdwatch/config/s3words.h"
 #include "etcdwatch/target/storing.h"
 
 #define LIMIT_US (60 * US_PER_S)

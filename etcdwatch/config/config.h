@@ -134,7 +134,7 @@ struct config_job {
 	char *origin;           /* where it was configured: "/etc/fairlead/config.yaml:12" */
 };
 
-/* Another time, or none, for a rule of the watchdog (health/rules.h). */
+/* Another time, or none, for a rule of the watchdog (rules/rules.h). */
 struct config_watch_rule {
 	char *id;
 	int64_t after_us, hold_us; /* -1: the rule's own */

@@ -6,7 +6,7 @@
 
 #include "base/jsonval.h"
 #include "etcdwatch/config/config_priv.h"
-#include "etcdwatch/target/s3words.h"
+#include "etcdwatch/config/s3words.h"
 
 /* Behind the names of program, command and subcommand. */
 #define FIRST_OPTION 3

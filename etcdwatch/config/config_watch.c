@@ -13,7 +13,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/health/rules.h"
+#include "etcdwatch/rules/rules.h"
 
 #define DEFRAG_LEAST_BYTES (INT64_C(100) << 20)
 #define DEFRAG_LEAST_FREE 45 /* per cent */

@@ -5,7 +5,7 @@
 
 #include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/config/config.h"
-#include "etcdwatch/target/s3words.h"
+#include "etcdwatch/config/s3words.h"
 
 struct drillwords {
 	struct s3words words;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "etcdwatch/health/observation.h"
+#include "etcdwatch/rules/observation.h"
 
 /* One difference is none yet: this many comparisons, one after the other. */
 #define HASHES_CONFIRMED 2

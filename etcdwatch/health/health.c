@@ -133,6 +133,10 @@ static void look_at_job(struct health *h, size_t i)
 	}
 }
 
+_Static_assert(CONFIG_JOBS_MAX <= OBSERVATION_JOBS_MAX &&
+                   CONFIG_RECORD_TARGETS_MAX <= OBSERVATION_RECORD_TARGETS_MAX,
+               "an observation has no room for what is configured");
+
 static void look_at_record(struct health *h)
 {
 	struct observation_record *seen = &h->o.record;

@@ -10,7 +10,7 @@
 
 #include "base/metrics.h"
 #include "etcdwatch/health/compare.h"
-#include "etcdwatch/health/judge.h"
+#include "etcdwatch/rules/judge.h"
 
 struct healthreport {
 	const struct observation *o; /* the last one; NULL: there is none yet */

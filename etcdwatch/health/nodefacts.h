@@ -9,7 +9,7 @@
 #include <ev.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/health/observation.h"
+#include "etcdwatch/rules/observation.h"
 
 struct nodefacts;
 

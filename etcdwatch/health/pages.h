@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "etcd/etcdconf.h"
-#include "etcdwatch/health/pagefigures.h"
+#include "etcdwatch/rules/pagefigures.h"
 
 struct pages;
 

@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
 #include "etcd/etcdconf.h"
-#include "etcdwatch/health/observation.h"
+#include "etcdwatch/rules/observation.h"
 
 struct probe;
 

@@ -16,9 +16,11 @@
 #include "etcdwatch/catalog/accepted.h"
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/config/config.h"
-#include "etcdwatch/report.h"
+#include "etcdwatch/job/notes.h"
 #include "web/signature.h"
 #include "etcdwatch/take/run.h"
+#include "etcdwatch/target/target.h"
+#include "etcdwatch/work/doing.h"
 
 struct job;
 struct others;
@@ -74,6 +76,34 @@ const struct config_job *job_config(const struct job *job);
 struct store *job_store(const struct job *job);
 /* Its memory of other nodes' snapshots (others.h). */
 struct others *job_others(struct job *job);
+
+struct job_report {
+	const char *job;
+	const char *state;
+	bool elected;
+	bool compares;      /* its snapshots, with the HashKV of another member */
+	int64_t next_due_s; /* wall clock; of the period that is under way, while it is due */
+	int64_t period_s;   /* when it began; 0: not known yet */
+	bool period_done;
+	const char *done_by;                   /* elected: the node that did it last; "": not known */
+	const struct catalog_entry *last_good; /* on this node; NULL: there is none */
+	uint64_t n_snapshots;                  /* on this node */
+	uint64_t total_bytes;                  /* of them, as they are stored */
+	uint64_t n_rejected;
+	uint64_t n_waiting; /* on this node only because a target has no copy yet */
+	const char *error;  /* the last one, "" when all has gone well since */
+	int64_t error_s;
+	const char *frozen; /* why nothing is removed; "" */
+	uint64_t bytes;     /* of what is being taken */
+	uint64_t of_bytes;
+	struct doing doing; /* with what has been taken */
+	int64_t last_took_us;
+	const char *odd; /* the first thing in the directory that is not as it should be, or NULL */
+	size_t n_odd;
+	struct job_counts counts;
+	struct target_report targets[CONFIG_TARGETS_MAX];
+	size_t n_targets;
+};
 
 /* Every string in it is borrowed until the next turn of the loop. */
 void job_fill_report(const struct job *job, struct job_report *ret_report);

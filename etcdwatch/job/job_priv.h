@@ -12,7 +12,7 @@
 #include "etcdwatch/cluster/view.h"
 #include "etcdwatch/job/clearing.h"
 #include "etcdwatch/job/notes.h"
-#include "etcdwatch/others.h"
+#include "etcdwatch/job/others.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/take/claim.h"
 #include "etcdwatch/take/due.h"

@@ -8,10 +8,20 @@
 
 #include <stdint.h>
 
-#include "etcdwatch/report.h"
 #include "etcdwatch/take/run.h"
 
 #define NOTES_TEXT_MAX 768
+
+/* By this node, since it was started. */
+struct job_counts {
+	uint64_t kept;
+	uint64_t rejected;
+	uint64_t failures;
+	uint64_t missed; /* periods that went by without a snapshot of anybody */
+	uint64_t pruned;
+	uint64_t unsent; /* of these, that some target had no copy of */
+	uint64_t not_compared;
+};
 
 struct notes {
 	char error[NOTES_TEXT_MAX]; /* "": all has gone well since */

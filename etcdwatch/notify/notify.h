@@ -11,7 +11,7 @@
 #include <ev.h>
 
 #include "etcdwatch/config/config.h"
-#include "etcdwatch/health/judge.h"
+#include "etcdwatch/rules/judge.h"
 #include "etcdwatch/notify/notifycall.h"
 #include "etcdwatch/notify/notifyreport.h"
 

@@ -6,7 +6,7 @@
  * JSON object, which the caller frees.
  */
 
-#include "etcdwatch/health/judge.h"
+#include "etcdwatch/rules/judge.h"
 
 /* Who tells, and when. */
 struct notifymessage_from {

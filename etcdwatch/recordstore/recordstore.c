@@ -20,7 +20,7 @@
 #include "base/mono.h"
 #include "etcdwatch/catalog/trust.h"
 #include "etcdwatch/take/due.h"
-#include "etcdwatch/target/s3words.h"
+#include "etcdwatch/config/s3words.h"
 #include "etcdwatch/work/child.h"
 
 /* The worker gives up by itself when nothing moves; this is for one that hangs. */

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/target/copies.h"
-#include "etcdwatch/target/s3words.h"
+#include "etcdwatch/config/s3words.h"
 
 /* The worker gives up by itself when nothing moves; this is for one that hangs (20 kB/s). */
 #define LIMIT_MIN_US (3600 * US_PER_S)

@@ -12,7 +12,6 @@
 
 #include "base/cleanup.h"
 #include "etcdwatch/config/config.h"
-#include "etcdwatch/report.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/target/inventory.h"
 #include "etcdwatch/target/unfinished.h"
@@ -46,6 +45,11 @@ void copy_abandon(struct copy *copy);
 
 const char *copy_id(const struct copy *copy);
 const char *copy_state_name(const struct copy *copy);
+struct target_sent {
+	uint64_t bytes, of_bytes; /* 0 of 0: nothing is being sent */
+	uint64_t bytes_per_s;     /* since the worker said so first; 0: not known yet */
+};
+
 /* How much of the snapshot has been sent, as far as the worker has said; 0 of 0 when it is not
  * being sent. */
 struct target_sent copy_sent(const struct copy *copy);

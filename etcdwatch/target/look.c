@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "etcdwatch/target/s3words.h"
+#include "etcdwatch/config/s3words.h"
 
 struct look {
 	struct inventory *inventory;

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/target/inventory.h"
-#include "etcdwatch/target/s3words.h"
+#include "etcdwatch/config/s3words.h"
 
 #define LIMIT_US (1800 * US_PER_S)
 /* Beyond them one reads what was said, not what was done. */

@@ -12,7 +12,6 @@
 #include "etcdwatch/catalog/accepted.h"
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/config/config.h"
-#include "etcdwatch/report.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/target/target.h"
 #include "etcdwatch/work/disk.h"

@@ -17,8 +17,8 @@
 #include "etcdwatch/catalog/accepted.h"
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/config/config.h"
-#include "etcdwatch/report.h"
 #include "etcdwatch/store/store.h"
+#include "etcdwatch/target/copy.h"
 #include "etcdwatch/target/shed.h"
 #include "etcdwatch/work/disk.h"
 
@@ -62,6 +62,45 @@ struct unfinished *target_unfinished(struct target *target);
 bool target_is_sending(const struct target *target, const char *id);
 /* To remove what need not be kept, of all clusters, or to find out what that is. */
 struct shed_options target_shed_options(const struct target *target, bool only_look);
+
+#define TARGET_TEXT_MAX 640
+
+/* By this node, since it was started. */
+struct target_counts {
+	uint64_t stored;
+	uint64_t failures;
+	uint64_t pruned;
+};
+
+/* By the last look at all of it that this node has had. */
+struct target_found {
+	bool is_known;
+	uint64_t n;                   /* whole snapshots of the job and its present cluster */
+	uint64_t n_strays;            /* objects that no entry stands for */
+	uint64_t n_odd;               /* entries that do not count */
+	char frozen[RETAIN_TEXT_MAX]; /* why nothing is removed; "" */
+	bool shrank;                  /* that is why, and the word that would thaw it: */
+	struct retain_accepted word;
+	/* The oldest revision of the snapshots that are kept there, when this node was the one to
+	 * remove, and nothing is frozen; 0: not so. */
+	uint64_t oldest_cluster_id;
+	int64_t oldest_revision;
+};
+
+struct target_report {
+	const char *job;
+	const char *target;
+	const char *state;
+	uint64_t n_pending;      /* good snapshots on this node that it has no copy of */
+	struct target_sent sent; /* the one that is being sent */
+	const char *last_id;     /* that this node has stored there since it was started; "": none */
+	int64_t last_s;          /* when */
+	const char *error;       /* the last one, "" when all has gone well since */
+	int64_t error_s;
+	struct target_counts counts;
+	bool is_foreign; /* it belongs to another cluster: nothing is done there */
+	const struct target_found *found;
+};
 
 /* Every string in it is borrowed until the next turn of the loop. */
 void target_fill_report(const struct target *target, struct target_report *ret_report);

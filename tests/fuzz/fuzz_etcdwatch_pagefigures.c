@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcdwatch/health/pagefigures.h"
+#include "etcdwatch/rules/pagefigures.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
  * the judge finds then.
  */
 
-#include "etcdwatch/health/judge.h"
+#include "etcdwatch/rules/judge.h"
 
 #define STEP_S 10
 #define MIB INT64_C(1048576)

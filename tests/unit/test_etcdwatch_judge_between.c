@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/health/trend.h"
+#include "etcdwatch/rules/trend.h"
 #include "tests/unit/check.h"
 #include "tests/unit/judgeworld.h"
 

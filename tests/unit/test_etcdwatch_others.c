@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of other nodes' snapshots, from the keys in etcd and from the entries in targets.
  */
-#include "etcdwatch/others.h"
+#include "etcdwatch/job/others.h"
 
 #include <string.h>
 

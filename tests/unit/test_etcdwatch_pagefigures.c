@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A page as etcd writes it, pages that are damaged, and the percentile between two. */
-#include "etcdwatch/health/pagefigures.h"
+#include "etcdwatch/rules/pagefigures.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Holds docs/etcd.md to the table of rules: each has its row, word for word, and there are no
  * others. With an argument, "print", it prints the rows. Runs in the root of the source tree. */
-#include "etcdwatch/health/rules.h"
+#include "etcdwatch/rules/rules.h"
 
 #include <stdlib.h>
 

@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "check.h"
 #include "clustercase.h"
-#include "etcdwatch/cluster/plans.h"
-#include "etcdwatch/cluster/quorumsafe.h"
-#include "etcdwatch/cluster/stepcheck.h"
+#include "etcdwatch/steer/plans.h"
+#include "etcdwatch/steer/quorumsafe.h"
+#include "etcdwatch/steer/stepcheck.h"
 
 /* Steps, one a line; then "! " and the refusal. Notes are left out. */
 static char *told(const struct steps *steps)

@@ -9,7 +9,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "check.h"
-#include "etcdwatch/cluster/quorumsafe.h"
+#include "etcdwatch/steer/quorumsafe.h"
 #include "etcdwatch/cluster/surveyjson.h"
 
 static struct survey *survey;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the metrics tell of what was done to the cluster, and of how full it becomes. */
-#include "etcdwatch/cluster/tally.h"
+#include "etcdwatch/steer/tally.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/health/observation.h"
+#include "etcdwatch/rules/observation.h"
 
 /* n2 leads. */
 static inline UNUSED struct observation *threeseen_new(void)
