@@ -11,26 +11,27 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "etcd/etcd.h"
 #include "etcdwatch/commands_priv.h"
 #include "etcdwatch/looks.h"
 #include "etcdwatch/report.h"
 #include "etcdwatch/signing.h"
 #include "etcdwatch/target/storing.h"
 
-/* Of one job. */
+/* Of one job: the keys below PREFIX/etcdwatch/JOB/done/. */
 struct asked {
 	struct list *list;
-	size_t at;
+	struct job *job;
+	struct etcd_call *call;
+	struct others others; /* what the keys say */
+	char *unknown;        /* why they say nothing; or NULL */
 };
 
 struct list {
 	struct command command;
 	struct job *jobs[CONFIG_JOBS_MAX];
 	size_t n_jobs;
-	struct others_request *asking[CONFIG_JOBS_MAX]; /* of each job */
-	struct others others[CONFIG_JOBS_MAX];          /* what etcd's keys say */
-	char *unknown[CONFIG_JOBS_MAX];                 /* why they say nothing; or NULL */
-	struct asked asked[CONFIG_JOBS_MAX];
+	struct asked asked[CONFIG_JOBS_MAX]; /* of each job */
 	size_t n_asking;
 	bool only_others;
 	struct looks *looks;
@@ -110,7 +111,7 @@ static void reply_others(const struct list *l, size_t at, const struct looks_ite
 {
 	const struct job *job = l->jobs[at];
 	const char *name = job_config(job)->name;
-	struct others others = l->others[at];
+	struct others others = l->asked[at].others;
 
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0;
@@ -122,16 +123,17 @@ static void reply_others(const struct list *l, size_t at, const struct looks_ite
 		control_reply(l->command.request,
 		              report_other_json(name, &others.items[i], wall_now_us() / US_PER_S,
 		                                find_places(job, others.items[i].id, items, n)));
-	if (l->unknown[at] != NULL)
-		control_reply(l->command.request, json_pack("{s:s, s:s, s:o}", "job", name, "target",
-		                                            "etcd", "error", jsonval_text(l->unknown[at])));
+	if (l->asked[at].unknown != NULL)
+		control_reply(l->command.request,
+		              json_pack("{s:s, s:s, s:o}", "job", name, "target", "etcd", "error",
+		                        jsonval_text(l->asked[at].unknown)));
 }
 
 /* As they were known last, be it that etcd does not answer now. */
 static void reply_known(const struct list *l, size_t at)
 {
 	struct job *job = l->jobs[at];
-	const char *name = job_config(job)->name, *why = l->unknown[at];
+	const char *name = job_config(job)->name, *why = l->asked[at].unknown;
 	const struct others *others = job_others(job);
 
 	for (size_t i = 0; i < others->n; i++) {
@@ -193,8 +195,8 @@ static void free_list(struct list *l)
 {
 	looks_free(l->looks);
 	for (size_t i = 0; i < l->n_jobs; i++) {
-		others_free(l->asking[i]);
-		free(l->unknown[i]);
+		etcd_call_cancel(l->asked[i].call);
+		free(l->asked[i].unknown);
 	}
 	command_end(&l->command);
 	free(l);
@@ -223,14 +225,20 @@ static void look(struct list *l)
 	free_list(l);
 }
 
-static void others_cb(const struct others *others, const char *reason, void *userdata)
+static void others_cb(const struct etcd_outcome *outcome, const struct etcd_range_result *result,
+                      void *userdata)
 {
 	struct asked *asked = userdata;
 	struct list *l = asked->list;
 
-	l->asking[asked->at] = NULL;
-	l->others[asked->at] = *others;
-	l->unknown[asked->at] = reason[0] != '\0' ? xstrdup(reason) : NULL;
+	asked->call = NULL;
+	if (outcome->r == 0) {
+		asked->others =
+		    others_of_done(job_env(asked->job)->node_name, result, wall_now_us() / US_PER_S);
+		*job_others(asked->job) = asked->others;
+	} else {
+		asked->unknown = xstrdup(outcome->text);
+	}
 	if (--l->n_asking > 0)
 		return;
 	if (!l->only_others) {
@@ -241,6 +249,22 @@ static void others_cb(const struct others *others, const char *reason, void *use
 		reply_known(l, i);
 	control_ok(l->command.request);
 	free_list(l);
+}
+
+/* The job remembers the answer (others.h). */
+static void ask(struct list *l, size_t at)
+{
+	struct asked *asked = &l->asked[at];
+	const struct job_env *env = job_env(l->jobs[at]);
+	AUTO(free)
+	char *folder = xasprintf("%setcdwatch/%s/done/", env->prefix, job_config(l->jobs[at])->name);
+	const struct etcd_range range = {
+	    .key = ETCD_STR(folder), .prefix = true, .limit = OTHERS_READ_MAX};
+
+	asked->list = l;
+	asked->job = l->jobs[at];
+	l->n_asking++;
+	(void) etcd_range(env->etcd, &range, others_cb, asked, &asked->call);
 }
 
 void listcommand_fn(struct control_request *request, int argc, char **argv, void *userdata)
@@ -272,11 +296,8 @@ void listcommand_fn(struct control_request *request, int argc, char **argv, void
 	}
 	l->only_others = only_others;
 	l->n_jobs = commands_jobs(request, commands_daemon(c), name, l->jobs);
-	for (size_t i = 0; i < l->n_jobs && !only_local; i++) {
-		l->asked[i] = (struct asked){.list = l, .at = i};
-		l->n_asking++;
-		l->asking[i] = others_ask(l->jobs[i], others_cb, &l->asked[i]);
-	}
+	for (size_t i = 0; i < l->n_jobs && !only_local; i++)
+		ask(l, i);
 	if (l->n_asking > 0)
 		return;
 	if (l->n_jobs > 0)

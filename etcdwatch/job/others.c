@@ -3,13 +3,11 @@
 #include "etcdwatch/job/others.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcd/etcd.h"
-#include "etcdwatch/job/job.h"
 
 static void add(struct others *o, const char *self, const struct others_one *one)
 {
@@ -77,53 +75,4 @@ void others_add_entry(struct others *o, const char *self, const struct catalog_e
 	(void) snprintf(one.agreed, sizeof(one.agreed), "%s",
 	                e->hashkv_verified != NULL ? e->hashkv_verified : "");
 	add(o, self, &one);
-}
-
-/* --- asking for the keys of a job below PREFIX/etcdwatch/JOB/done/ --- */
-
-struct others_request {
-	struct job *job;
-	char *folder;
-	struct etcd_call *call;
-	others_done_fn done;
-	void *userdata;
-};
-
-void others_free(struct others_request *q)
-{
-	if (q == NULL)
-		return;
-	etcd_call_cancel(q->call);
-	free(q->folder);
-	free(q);
-}
-
-static void read_cb(const struct etcd_outcome *outcome, const struct etcd_range_result *result,
-                    void *userdata)
-{
-	struct others_request *q = userdata;
-	struct others others = {0};
-
-	q->call = NULL;
-	if (outcome->r == 0) {
-		others = others_of_done(job_env(q->job)->node_name, result, wall_now_us() / US_PER_S);
-		*job_others(q->job) = others;
-	}
-	q->done(&others, outcome->r < 0 ? outcome->text : "", q->userdata);
-	others_free(q);
-}
-
-struct others_request *others_ask(struct job *job, others_done_fn done, void *userdata)
-{
-	const struct job_env *env = job_env(job);
-	struct others_request *q = NEW0(struct others_request);
-	struct etcd_range range = {.prefix = true, .limit = OTHERS_READ_MAX};
-
-	q->job = job;
-	q->folder = xasprintf("%setcdwatch/%s/done/", env->prefix, job_config(job)->name);
-	q->done = done;
-	q->userdata = userdata;
-	range.key = (struct etcd_bytes) ETCD_STR(q->folder);
-	(void) etcd_range(env->etcd, &range, read_cb, q, &q->call);
-	return q;
 }

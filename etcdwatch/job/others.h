@@ -5,7 +5,7 @@
  * The newest snapshot of each other node, as far as is known here: by the keys in etcd that record
  * which node took the snapshot of a period (take/claim.h), and by the entries in the targets. Where
  * every node takes its own, etcd has no such keys. A job remembers what it read of the keys last,
- * as a restore asks for it when etcd is stopped. Pure, but for others_ask().
+ * as a restore asks for it when etcd is stopped. Pure.
  */
 
 #include <jansson.h>
@@ -40,13 +40,3 @@ void others_add_done(struct others *others, const char *self, const char *value,
 /* All keys. */
 struct others others_of_done(const char *self, const struct etcd_range_result *done, int64_t now_s);
 void others_add_entry(struct others *others, const char *self, const struct catalog_entry *entry);
-
-struct job;
-struct others_request;
-
-/* reason: why etcd's keys are not among them, or "". */
-typedef void (*others_done_fn)(const struct others *others, const char *reason, void *userdata);
-
-/* Asks etcd. The handle is gone when `done` returns, which is called once, never from inside. */
-struct others_request *others_ask(struct job *job, others_done_fn done, void *userdata);
-void others_free(struct others_request *request); /* done is not called; NULL is fine */
