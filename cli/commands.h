@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/options.h"
 
 struct cli_command {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fairlead: the operator's program. All of it is in the library, where the tests reach it. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 int main(int argc, char **argv)
 {

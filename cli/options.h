@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 /* Indices of cli_common_options. The first ones are taken by every command. */
 enum cli_common {

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/store/accepted.h"
 #include "etcdwatch/commands_priv.h"
 
 #define ID_TEXT_MAX 17

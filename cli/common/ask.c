@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Between the commands and the client: from whatever went wrong to a sentence and an exit code. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <errno.h>
 #include <stdio.h>

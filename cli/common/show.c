@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How answers are printed; and a daemon's status, asked once or again every second. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/texts.h"
 
 /* Texts are borrowed from argv, but for the lists. */

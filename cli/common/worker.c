@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/progress.h"
 #include "cli/common/table.h"
 

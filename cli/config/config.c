@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/worker.h"
 
 int config_ask(const char *program, const char *mode, int argc, char **argv, bool with_errors,

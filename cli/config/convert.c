@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fileio.h"
 #include "base/mem.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/config/config.h"
 
 #define KUBEPRISM_PORT "7445" /* Talos's */

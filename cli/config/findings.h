@@ -6,7 +6,7 @@
  * place. Pure but for what it prints.
  */
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 enum severity {
 	FINDING_ERROR,

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/table.h"
 #include "cli/common/worker.h"
 #include "cli/config/config.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands that show the cluster: etcdwatch is asked, and the answer printed. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include "base/macro.h"
 #include "cli/etcd/cluster_render.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `etcd health`: what the watchdog has found, and an exit code for scripts. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `etcd notify`: the webhook that is told of findings. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include "base/macro.h"
 #include "base/mono.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `etcd record status`: how far what happens in etcd is recorded on this node. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include "base/macro.h"
 #include "cli/common/fields.h"

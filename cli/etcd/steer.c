@@ -4,7 +4,7 @@
  * and on a terminal asked about, and then it is asked to do it. Without a terminal it takes --yes:
  * a script that did not mean it must not remove a member.
  */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>

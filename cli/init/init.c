@@ -3,7 +3,7 @@
  * `fairlead init`: looks at the node, decides, and writes the configuration. It only reads, and
  * writes that one file; an existing one stays unless it is told to replace it.
  */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <errno.h>
 #include <stddef.h>

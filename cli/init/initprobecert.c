@@ -20,7 +20,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/probecert.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/worker.h"
 #include "cli/init/initfiles.h"
 #include "cli/init/initsign.h"

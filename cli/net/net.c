@@ -3,7 +3,7 @@
  * The commands about the network that need no daemon: netconf itself answers them, as it would
  * answer at boot. Files are the configuration; without any it is where it always is.
  */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/texts.h"
 #include "cli/common/worker.h"
 

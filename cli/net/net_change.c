@@ -4,7 +4,7 @@
  * looks on: whatever becomes of this program and of the session that it runs in, the change goes on
  * to be confirmed or undone.
  */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,7 @@
  * new reason, and one for the end. A daemon that has no socket does not run here, and is passed
  * over, unless its unit is enabled: then it should run.
  */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <errno.h>
 #include <stddef.h>

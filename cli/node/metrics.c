@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `fairlead metrics DAEMON`: the page a scraper would get. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `fairlead version`: as --version, and also as JSON and on several nodes. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include "base/macro.h"
 

@@ -4,7 +4,7 @@
 /* A command that only reads, on several nodes: each is asked, and the answers are printed together
  * in the order of the nodes. */
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/texts.h"
 
 /* `words` are the command's, without -o. Its exit code: the worst of all, see fanout_worse(). */

@@ -7,7 +7,7 @@
  * group has that name.
  */
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/texts.h"
 
 /*

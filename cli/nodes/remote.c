@@ -27,7 +27,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "base/spawn.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/nodes/answer.h"
 #include "cli/nodes/transport.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands that talk to prism: a question, and the answer as it is (-o json) or for people. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <stdio.h>
 

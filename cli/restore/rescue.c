@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "bolt/dbinfo.h"
 #include "bolt/wal.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/snapshot/file.h"
 #include "cli/restore/rescuepick.h"
 #include "cli/common/table.h"

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "bolt/wal.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/table.h"
 #include "cli/restore/restorecluster.h"
 #include "cli/restore/restorenodes.h"

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "bolt/newcluster.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/texts.h"
 #include "cli/nodes/remote.h"
 #include "cli/restore/restoredecide.h"

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/snapshotoptions.h"
 #include "cli/common/snapshotsource.h"
 #include "cli/common/texts.h"

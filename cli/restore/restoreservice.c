@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "base/spawn.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/restore/restorestate.h"
 
 /* --- restoreunit --- */

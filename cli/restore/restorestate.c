@@ -19,7 +19,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/table.h"
 
 #define FILE_NAME "state.json"

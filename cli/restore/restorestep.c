@@ -15,7 +15,7 @@
 #include "base/jsonval.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/table.h"
 #include "cli/restore/restorestate.h"
 #include "cli/restore/restoreprepare.h"

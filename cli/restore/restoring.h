@@ -7,7 +7,7 @@
  * exit code, and have said what is wrong.
  */
 
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/progress.h"
 #include "cli/common/snapshotsource.h"
 #include "cli/restore/restoreoptions.h"

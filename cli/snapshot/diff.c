@@ -4,7 +4,7 @@
  * are sorted, so one pass over the two finds what is in one only, and what is in both but not the
  * same.
  */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <inttypes.h>
 #include <jansson.h>

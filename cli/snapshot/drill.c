@@ -13,7 +13,7 @@
 
 #include "base/macro.h"
 #include "base/mono.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/color.h"
 #include "cli/common/fields.h"
 #include "cli/common/progress.h"

@@ -10,7 +10,7 @@
 
 #include "bolt/bytes.h"
 #include "bolt/snapshot.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/progress.h"
 
 struct etcd_file {

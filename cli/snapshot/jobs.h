@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "bolt/snapshot.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 struct save_file {
 	const char *path; /* borrowed */

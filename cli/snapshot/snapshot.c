@@ -17,7 +17,7 @@
 #include "base/macro.h"
 #include "bolt/dbinfo.h"
 #include "bolt/mvcc.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/table.h"
 #include "cli/snapshot/file.h"
 

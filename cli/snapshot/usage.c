@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "bolt/usage.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/fields.h"
 #include "cli/common/size.h"
 #include "cli/common/table.h"

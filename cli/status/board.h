@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/macro.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/status/node.h"
 
 /* From good to bad. */

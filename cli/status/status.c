@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `fairlead status`: the whole node on one screen, asked once or again and again. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * `fairlead support`: one archive of what somebody needs who is to say from afar what is wrong with
  * this node. Its summary comes first in reading and last in writing.
  */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <errno.h>
 #include <signal.h>

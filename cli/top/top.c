@@ -4,7 +4,7 @@
  * draws what is known ten times a second. All of it is on one loop; a daemon that hangs holds up
  * its own question and nothing else. Whatever ends it, the terminal is given back first.
  */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <poll.h>
 #include <signal.h>

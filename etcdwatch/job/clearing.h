@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/store/accepted.h"
 #include "etcdwatch/catalog/prune.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/store/store.h"

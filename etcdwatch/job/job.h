@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
-#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/store/accepted.h"
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/job/notes.h"

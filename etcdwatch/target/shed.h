@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/store/accepted.h"
 #include "etcdwatch/catalog/prune.h"
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/config/config.h"

@@ -9,7 +9,7 @@
 #include <ev.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/store/accepted.h"
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/store/store.h"

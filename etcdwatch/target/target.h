@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/store/accepted.h"
 #include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/store/store.h"

@@ -15,7 +15,7 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "base/words.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/common/yaml.h"
 #include "tests/unit/check.h"
 

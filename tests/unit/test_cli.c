@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The whole program against a real control server in a child: what it prints, and its exit codes.
  */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scripts for shells, in the shells: every command, option and value is offered where it fits.
  */
-#include "cli/completion/shells.h"
+#include "cli/shells.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `fairlead etcd snapshot`: what the commands print, to the byte, and their exit codes. */
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

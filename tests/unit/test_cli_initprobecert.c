@@ -13,7 +13,7 @@
 #include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "tests/unit/check.h"
 
 #define DAY_S (24 * 3600)

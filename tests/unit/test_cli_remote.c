@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/nodes/answer.h"
 #include "cli/nodes/transport.h"
 #include "tests/unit/clirun.h"

@@ -6,7 +6,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 

@@ -9,7 +9,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/cli.h"
+#include "cli/common/cli.h"
 #include "cli/restore/restoredecide.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"

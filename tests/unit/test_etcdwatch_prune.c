@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/store/accepted.h"
 #include "tests/unit/check.h"
 #include "tests/unit/entries.h"
 

@@ -2,7 +2,7 @@
 /* For bash: COMP_WORDS in, COMPREPLY out. It needs nothing of the package bash-completion. */
 #include <string.h>
 
-#include "cli/completion/shells.h"
+#include "cli/shells.h"
 
 static const char head[] =
     "# bash completion of fairlead, as 'fairlead completion bash' prints it.\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the scripts of all shells are made of. */
-#include "cli/completion/shells.h"
+#include "cli/shells.h"
 
 #include <stdlib.h>
 #include <string.h>

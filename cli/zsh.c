@@ -2,7 +2,7 @@
 /* For zsh: the same, with what help says beside each word. */
 #include <string.h>
 
-#include "cli/completion/shells.h"
+#include "cli/shells.h"
 
 static const char head[] = "#compdef fairlead\n"
                            "# zsh completion of fairlead, as 'fairlead completion zsh' prints it.\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One call of etcd each. */
-#include "etcdwatch/catalog/accepted.h"
+#include "etcdwatch/store/accepted.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "cli/completion/shells.h"
+#include "cli/shells.h"
 
 int cli_completion(const struct cli *cli UNUSED, int argc UNUSED, char **argv)
 {
