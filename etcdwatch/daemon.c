@@ -140,19 +140,6 @@ bool daemon_wants_exec(const struct daemon *d)
 
 /* --- starting --- */
 
-static int open_etcd(struct daemon *d)
-{
-	char error[ETCD_ERROR_TEXT_MAX];
-	int r;
-
-	r = connect_etcd(loop_ev(d->loop), &d->config->etcd, 0, error, &d->etcd);
-	if (r < 0)
-		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", error);
-	if (error[0] != '\0')
-		log_warning("etcd_certificates", "reason=\"%s\"", error);
-	return 0;
-}
-
 /* Another one for each process: what a crashed one has claimed is not ours. */
 static void new_instance(struct daemon *d)
 {
@@ -325,7 +312,7 @@ int daemon_new(struct service *service, struct config *config, struct daemon **r
 	d->key = signing_start(&config->watch.trusted_keys);
 	d->own_key = daemon_own_key(d);
 	d->trust = signing_trust(&config->watch.trusted_keys, &d->own_key);
-	r = open_etcd(d);
+	r = connect_etcd(loop_ev(d->loop), &config->etcd, 0, &d->etcd);
 	if (r == 0)
 		find_owner(d);
 	if (r == 0)

@@ -54,19 +54,10 @@ static void begin(void)
 	(void) mallopt(M_ARENA_MAX, 1);
 }
 
-/* The files that it names: what etcdwatch could not start with is an error too. */
-static int try(const struct service *service UNUSED, struct config *config, conf_message_fn error)
+/* The files that it names. */
+static int try(const struct config *config, conf_message_fn error)
 {
-	char text[ETCD_ERROR_TEXT_MAX];
-	int r;
-
-	r = connect_check(&config->etcd, text);
-	if (r < 0) {
-		AUTO(free) char *message = xasprintf("EtcdClientConfig: %s", text);
-
-		error(message, NULL);
-	}
-	return r;
+	return connect_check(&config->etcd, error);
 }
 
 static const struct conf_strings *notes(const struct config *config)

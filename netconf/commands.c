@@ -3,7 +3,7 @@
  * The one change that may be under way: who asked for it, and what came of it; and the commands of
  * the control socket. `net apply` is answered before the first write to the kernel.
  */
-#include "netconf/daemon_priv.h"
+#include "netconf/daemon.h"
 
 #include <errno.h>
 #include <stdlib.h>

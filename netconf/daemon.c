@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The wiring: what another process left, what was confirmed and is kept so, leases, and when all of it
  * is ready. */
-#include "netconf/daemon_priv.h"
+#include "netconf/daemon.h"
 
 #include <errno.h>
 #include <stdlib.h>

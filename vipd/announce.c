@@ -9,6 +9,8 @@
 #include "vipd/announce.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 
 #include "base/log.h"
 #include "base/macro.h"
@@ -188,4 +190,154 @@ void announcer_forget(struct announcer *a, const struct addr *addr)
 {
 	if (a->arpnd != NULL)
 		arpnd_unwatch(a->arpnd, addr);
+}
+
+/* --- whether another host has it --- */
+
+/*
+ * One timer paces the probes, another ends the check of one MAC. While a MAC is being checked,
+ * other MACs wait for the next round.
+ */
+
+#define CONTROLS_MAX 2
+
+struct asker {
+	struct ev_loop *ev;
+	struct addr vip;
+	const struct asker_callbacks *callbacks;
+	void *userdata;
+	int64_t interval_us;
+	unsigned rounds; /* asked, of the sequence */
+	int64_t done_us;
+	ev_timer next;
+	ev_timer check; /* active: `suspect` is being checked */
+	struct mac suspect;
+	uint8_t subnet_len;
+	struct addr controls[CONTROLS_MAX];
+	bool claimed[CONTROLS_MAX]; /* by the suspect */
+	size_t n_controls;
+};
+
+static void next_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct asker *a = CONTAINER_OF(w, struct asker, next);
+
+	a->callbacks->probe(&a->vip, a->userdata);
+	a->rounds += a->rounds < ASKER_ROUNDS ? 1 : 0;
+	ev_timer_set(&a->next, mono_to_ev(a->rounds < ASKER_ROUNDS ? ASKER_PAUSE_US : a->interval_us),
+	             0.);
+	ev_timer_start(a->ev, &a->next);
+}
+
+/* Other hosts of the VIP's subnet, which differ from it in their last byte: from a random one on,
+ * past the first and the last address of the subnet, which no host has. */
+static void choose_controls(struct asker *a)
+{
+	const size_t last = addr_len_bytes(&a->vip) - 1;
+	const unsigned host_bits = MIN((unsigned) addr_len_bytes(&a->vip) * 8 - a->subnet_len, 8U);
+	const uint8_t mask = (uint8_t) ((1U << host_bits) - 1);
+	uint8_t at = 0;
+
+	/* Should it fail, the addresses are the same each time, which does as well. */
+	if (getrandom(&at, sizeof(at), GRND_NONBLOCK) < 0)
+		at = a->vip.bytes[last];
+	a->n_controls = 0;
+	for (unsigned i = 0; i <= mask && a->n_controls < CONTROLS_MAX; i++, at++) {
+		const uint8_t host = at & mask;
+
+		if (host == 0 || host == mask || host == (a->vip.bytes[last] & mask))
+			continue;
+		a->controls[a->n_controls] = a->vip;
+		a->controls[a->n_controls].bytes[last] = (uint8_t) ((a->vip.bytes[last] & ~mask) | host);
+		a->claimed[a->n_controls++] = false;
+	}
+}
+
+static bool end_check(struct asker *a)
+{
+	size_t n_claimed = 0;
+
+	ev_timer_stop(a->ev, &a->check);
+	for (size_t i = 0; i < a->n_controls; i++) {
+		n_claimed += a->claimed[i] ? 1 : 0;
+		a->callbacks->forget(&a->controls[i], a->userdata);
+	}
+	return a->n_controls > 0 && n_claimed == a->n_controls;
+}
+
+static void check_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct asker *a = CONTAINER_OF(w, struct asker, check);
+	bool is_proxy = end_check(a);
+
+	if (!is_proxy)
+		a->callbacks->claimed(&a->suspect, a->userdata);
+}
+
+void asker_on_claim(struct asker *a, const struct addr *addr, const struct mac *from)
+{
+	for (size_t i = 0; i < a->n_controls && ev_is_active(&a->check); i++) {
+		if (addr_equal(addr, &a->controls[i]) && mac_equal(from, &a->suspect))
+			a->claimed[i] = true;
+	}
+	if (!addr_equal(addr, &a->vip) || ev_is_active(&a->check))
+		return;
+	a->suspect = *from;
+	choose_controls(a);
+	a->done_us = MAX(a->done_us, mono_now_us() + ASKER_CHECK_US);
+	ev_now_update(a->ev);
+	ev_timer_set(&a->check, mono_to_ev(ASKER_CHECK_US), 0.);
+	ev_timer_start(a->ev, &a->check);
+	for (size_t i = 0; i < a->n_controls; i++)
+		a->callbacks->probe(&a->controls[i], a->userdata);
+}
+
+void asker_set_subnet(struct asker *a, uint8_t len)
+{
+	a->subnet_len = len;
+}
+
+void asker_set_interval(struct asker *a, int64_t interval_us)
+{
+	if (interval_us == a->interval_us)
+		return;
+	a->interval_us = interval_us;
+	ev_timer_stop(a->ev, &a->next);
+	if (interval_us == 0) {
+		if (ev_is_active(&a->check))
+			(void) end_check(a);
+		return;
+	}
+	a->rounds = 0;
+	a->done_us = mono_now_us() + ASKER_ROUND_US;
+	next_cb(a->ev, &a->next, 0);
+}
+
+int64_t asker_done_us(const struct asker *a)
+{
+	return a->done_us;
+}
+
+struct asker *asker_new(struct ev_loop *ev, const struct addr *vip,
+                        const struct asker_callbacks *callbacks, void *userdata)
+{
+	struct asker *a = NEW0(struct asker);
+
+	a->ev = ev;
+	a->vip = *vip;
+	a->callbacks = callbacks;
+	a->userdata = userdata;
+	a->subnet_len = (uint8_t) (addr_len_bytes(vip) * 8 - 8);
+	ev_timer_init(&a->next, next_cb, 0., 0.);
+	ev_timer_init(&a->check, check_cb, 0., 0.);
+	return a;
+}
+
+void asker_free(struct asker *a)
+{
+	if (a == NULL)
+		return;
+	ev_timer_stop(a->ev, &a->next);
+	ev_timer_stop(a->ev, &a->check);
+	free(a);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rules of clusterchoice.h, over the endpoints as far as their answers still count. */
-#include "vipd/clusterchoice.h"
+/* The rules of clusterid.h, over the endpoints as far as their answers still count. */
+#include "vipd/clusterid.h"
 
 struct endpoints {
 	const struct etcd_heard *heard;

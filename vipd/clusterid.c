@@ -17,7 +17,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "vipd/clusterchoice.h"
 
 /* From one round to the next: without a cluster, with any endpoint in doubt, and else. */
 #define UNCHOSEN_US (250 * US_PER_MS)

@@ -4,7 +4,7 @@
  * answered when another node owns the VIP, or when that has not happened within the limit, and
  * `etcd members` when etcd answers.
  */
-#include "vipd/daemon_priv.h"
+#include "vipd/daemon.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/mono.h"
-#include "vipd/memberquery.h"
+#include "vipd/localmember.h"
 #include "vipd/report.h"
 
 #define MOVE_LIMIT_US (10 * US_PER_S)

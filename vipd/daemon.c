@@ -4,7 +4,7 @@
  * daemon_free() undoes it backwards. The state file is written here, whenever a VIP says that what
  * it keeps changed. How it ends is daemon_end.c's, and the gate daemon_gate.c's.
  */
-#include "vipd/daemon_priv.h"
+#include "vipd/daemon.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,11 +21,10 @@
 #include "net/nftgate.h"
 #include "net/rtnl.h"
 #include "vipd/clusterid.h"
-#include "vipd/leftovers.h"
+#include "vipd/keep.h"
 #include "vipd/localmember.h"
-#include "vipd/nodelease.h"
-#include "vipd/onlink.h"
-#include "vipd/probers.h"
+#include "vipd/nodekey.h"
+#include "vipd/health.h"
 #include "vipd/timing.h"
 
 /* What is asked for is small; one member that answers with more than that, unpacked four times as
@@ -295,20 +294,6 @@ static void remember_cluster(struct daemon *d)
 	                           d->keep.cluster_id, &cluster_callbacks, d);
 }
 
-static int open_etcd(struct daemon *d)
-{
-	char error[ETCD_ERROR_TEXT_MAX];
-	int r;
-
-	r = connect_etcd(loop_ev(d->loop), &d->config->etcd, ANSWER_MAX_BYTES, error, &d->etcd);
-	if (r < 0)
-		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", error);
-	if (error[0] != '\0')
-		log_warning("etcd_certificates", "reason=\"%s\"", error);
-	remember_cluster(d);
-	return 0;
-}
-
 /* Its number in the order of addresses, which all nodes have alike. */
 static size_t turn_of(const struct config *config, const struct config_vip *vip)
 {
@@ -359,26 +344,11 @@ static int make_shared(struct daemon *d)
 	/* Before anything is done to the gate, which keeps those silent whose time is over. */
 	leftovers_sweep(d->rtnl, d->config, &d->keep);
 	r = daemon_open_gate(d);
-	return r < 0 ? r : open_etcd(d);
-}
-
-/* 0 or -errno of what vipd does not start with. */
-static int claim_node(struct daemon *d)
-{
-	int r;
-
-	/* The address may go, so systemd starts it again. */
-	r = onlink_check(d->config, conf_message_log, NULL);
-	if (r < 0)
-		return r;
-	log_info("starting", "version=%s node=%s vips=%zu", FAIRLEAD_VERSION, d->config->node_name,
-	         d->config->n_vips);
-	d->lock_fd = keep_lock(d->runtime_dir, true);
-	if (d->lock_fd < 0)
-		return log_error_errno(d->lock_fd, "already_running",
-		                       "dir=%s reason=\"another vipd uses this runtime directory\"",
-		                       d->runtime_dir);
-	return 0;
+	if (r == 0)
+		r = connect_etcd(loop_ev(d->loop), &d->config->etcd, ANSWER_MAX_BYTES, &d->etcd);
+	if (r == 0)
+		remember_cluster(d);
+	return r;
 }
 
 int daemon_new(struct service *service, struct config *config, struct daemon **ret_daemon)
@@ -391,11 +361,14 @@ int daemon_new(struct service *service, struct config *config, struct daemon **r
 	d->loop = loop;
 	d->config = config;
 	d->runtime_dir = service->runtime_dir;
-	d->lock_fd = -1;
 	daemon_end_init(d);
-	r = claim_node(d);
-	if (r < 0)
-		return r;
+	log_info("starting", "version=%s node=%s vips=%zu", FAIRLEAD_VERSION, config->node_name,
+	         config->n_vips);
+	d->lock_fd = keep_lock(d->runtime_dir, true);
+	if (d->lock_fd < 0)
+		return log_error_errno(d->lock_fd, "already_running",
+		                       "dir=%s reason=\"another vipd uses this runtime directory\"",
+		                       d->runtime_dir);
 	load_keep(d);
 	r = make_shared(d);
 	if (r < 0)

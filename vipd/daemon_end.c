@@ -3,7 +3,7 @@
  * The ways to end (daemon.h). VIPs are told to hand over, then all that have been told are waited
  * for, for a limited time; then the lease ends if anything that hangs on it has to, then the loop.
  */
-#include "vipd/daemon_priv.h"
+#include "vipd/daemon.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "base/mono.h"
 #include "base/options.h"
 #include "net/nftgate.h"
-#include "vipd/nodelease.h"
+#include "vipd/nodekey.h"
 #include "vipd/policy.h"
 
 /* Whoever cannot write `released` by then leaves it to the others' patience. */

@@ -9,7 +9,7 @@
  * module is loaded with another policy. So it is asked for again, less and less often, until it can
  * be made; the VIPs hold nothing meanwhile, and take part again from then on.
  */
-#include "vipd/daemon_priv.h"
+#include "vipd/daemon.h"
 
 #include <errno.h>
 #include <stdio.h>

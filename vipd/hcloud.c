@@ -6,8 +6,10 @@
  */
 #include "vipd/hcloud.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "vipd/hcloud_host.h"
-#include "vipd/hcloud_token.h"
 #include "web/http.h"
 
 #define ANSWER_BYTES_MAX (2u << 20)
@@ -473,4 +474,76 @@ struct hcloud_report hcloud_report(const struct hcloud *h)
 	    .failures = h->failures,
 	    .again_us = h->phase == WAITING ? MAX(left_us, 0) : 0,
 	};
+}
+
+/* --- whose turn it is --- */
+
+/* A list of which the first has the turn, once the timer has told it so: nobody is called from
+ * within a call of another's. */
+
+struct hcloud_queue {
+	struct ev_loop *ev;
+	struct hcloud_turn *first;
+	ev_timer grant;
+};
+
+static void grant_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	struct hcloud_turn *first = CONTAINER_OF(w, struct hcloud_queue, grant)->first;
+
+	first->granted(first->userdata);
+}
+
+static void grant_first(struct hcloud_queue *q)
+{
+	ev_timer_stop(q->ev, &q->grant);
+	if (q->first == NULL)
+		return;
+	ev_timer_set(&q->grant, 0., 0.);
+	ev_timer_start(q->ev, &q->grant);
+}
+
+struct hcloud_queue *hcloud_queue_new(struct ev_loop *ev)
+{
+	struct hcloud_queue *q = NEW0(struct hcloud_queue);
+
+	q->ev = ev;
+	ev_timer_init(&q->grant, grant_cb, 0., 0.);
+	return q;
+}
+
+void hcloud_queue_free(struct hcloud_queue *q)
+{
+	if (q == NULL)
+		return;
+	assert(q->first == NULL);
+	free(q);
+}
+
+void hcloud_queue_enter(struct hcloud_queue *q, struct hcloud_turn *turn)
+{
+	struct hcloud_turn **at = &q->first;
+
+	while (*at != NULL) {
+		assert(*at != turn);
+		at = &(*at)->next;
+	}
+	turn->next = NULL;
+	*at = turn;
+	if (q->first == turn)
+		grant_first(q);
+}
+
+void hcloud_queue_leave(struct hcloud_queue *q, struct hcloud_turn *turn)
+{
+	bool had_it = q->first == turn;
+
+	for (struct hcloud_turn **at = &q->first; *at != NULL; at = &(*at)->next) {
+		if (*at != turn)
+			continue;
+		*at = turn->next;
+		break;
+	}
+	if (had_it)
+		grant_first(q);
 }

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 
 #include "base/addr.h"
+#include "vipd/config.h"
+#include "vipd/hcloud_plan.h"
 
 struct hcloud_host;
 
@@ -34,3 +36,13 @@ void hcloud_host_no_answer(struct hcloud_host *host);
 
 /* Of the last look; "" if it went well or there was none yet. Valid until the next. */
 const char *hcloud_host_error(const struct hcloud_host *host);
+
+/*
+ * The token by which Hetzner Cloud's API knows the project. It is in no log and no report.
+ */
+
+/* Reads it anew. 0 and the token, for hcloud_token_free(); or -errno and a sentence. */
+int hcloud_token_read(const struct config_hcloud *config, char ret_text[static HCLOUD_TEXT_MAX],
+                      char **ret_token);
+/* Leaves none of it in memory. NULL is fine. */
+void hcloud_token_free(char *token);

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "base/macro.h"
-#include "base/mem.h"
 #include "base/service.h"
 #include "etcd/connect.h"
 #include "vipd/config.h"
@@ -32,20 +31,10 @@ static int mode(const struct service *service)
 	return settings.ungate ? daemon_ungate(service->runtime_dir, settings.yes) : -1;
 }
 
-/* What stands on this node: what vipd could not start with is an error too. */
-static int try(const struct service *service UNUSED, struct config *config, conf_message_fn error)
+/* The files that it names. */
+static int try(const struct config *config, conf_message_fn error)
 {
-	char text[ETCD_ERROR_TEXT_MAX];
-	int r;
-
-	r = connect_check(&config->etcd, text);
-	if (r < 0) {
-		AUTO(free) char *message = xasprintf("EtcdClientConfig: %s", text);
-
-		error(message, NULL);
-		return r;
-	}
-	return onlink_check(config, error, NULL);
+	return connect_check(&config->etcd, error);
 }
 
 static const struct conf_strings *notes(const struct config *config)
@@ -71,6 +60,7 @@ static const struct service_ops ops = {
     .mode = mode,
     .load = config_load,
     .try = try,
+    .look = onlink_check,
     .notes = notes,
     .print = config_print,
     .print_checked = print_checked,

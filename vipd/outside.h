@@ -4,7 +4,7 @@
 /*
  * Can others reach the VIP at its owner? The owner's own check asks over loopback and does not see
  * a firewall in between. So each other node in the race connects to the VIP once a second
- * (outside_probe.h) and writes what it finds into its node key, when that changes; the owner counts
+ * (outside_probe.c) and writes what it finds into its node key, when that changes; the owner counts
  * and hands over (policy.h). Pure.
  *
  * A verdict names the epoch that it is about: one about a former owner does not count. A node that
@@ -12,10 +12,14 @@
  * the port may not be meant for it.
  */
 
+#include <ev.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/addr.h"
+#include "base/cleanup.h"
 #include "base/mono.h"
+#include "vipd/config.h"
 #include "vipd/facts.h"
 #include "vipd/health.h"
 #include "vipd/record.h"
@@ -81,3 +85,26 @@ void outside_review_mark(struct record_node *me, int64_t *marked_us, bool owner,
  * when its API server is healthy; best: the successor, or NULL. */
 const char *outside_stays(const struct outside_moves *moves, int64_t well_for_us,
                           const struct record_node *best, int64_t now_us);
+
+/*
+ * Connects to a VIP as a client does: TCP and the TLS handshake, on the port and with the CA and
+ * the name of the health check; no request is sent. Each attempt takes a new connection, since a
+ * firewall may let established ones pass. The VIP is reached once TCP is connected, whatever the
+ * handshake gives, unless the connection is reset: a firewall shows there, and a busy API server
+ * may take longer than an attempt lasts.
+ */
+
+struct outside_probe;
+
+/* After each attempt. reason is valid until it returns. */
+typedef void (*outside_probe_fn)(bool reached, const char *reason, void *userdata);
+
+/* vip and config are borrowed until outside_probe_free(). */
+struct outside_probe *outside_probe_new(struct ev_loop *ev, const struct addr *vip,
+                                        const struct config_health *config, outside_probe_fn fn,
+                                        void *userdata);
+void outside_probe_free(struct outside_probe *probe);
+DEFINE_AUTO(struct outside_probe, outside_probe_free);
+
+/* Starts or stops; no effect if that is what it does already. An attempt under way is given up. */
+void outside_probe_run(struct outside_probe *probe, bool on);

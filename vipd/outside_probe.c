@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One attempt at a time; the next one starts a second after the last one started. */
-#include "vipd/outside_probe.h"
+#include "vipd/outside.h"
 
 #include <stdio.h>
 #include <stdlib.h>

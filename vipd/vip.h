@@ -22,7 +22,7 @@
 #include "vipd/clusterid.h"
 #include "vipd/config.h"
 #include "vipd/health.h"
-#include "vipd/hcloud_queue.h"
+#include "vipd/hcloud.h"
 #include "vipd/history.h"
 #include "vipd/keep.h"
 #include "vipd/onlink.h"

@@ -16,7 +16,6 @@
 #include "base/boottimer.h"
 #include "base/log.h"
 #include "vipd/announce.h"
-#include "vipd/asker.h"
 #include "vipd/election.h"
 #include "vipd/fence.h"
 #include "vipd/hcloud.h"
@@ -24,7 +23,6 @@
 #include "vipd/nodekey.h"
 #include "vipd/onlink.h"
 #include "vipd/outside.h"
-#include "vipd/outside_probe.h"
 #include "vipd/policy.h"
 #include "vipd/vip.h"
 

@@ -61,7 +61,9 @@ static int load_and_try(const struct service *s, conf_message_fn error, struct c
 
 	r = load(s, error, &config);
 	if (r == 0 && s->ops->try != NULL)
-		r = s->ops->try(s, config, error);
+		r = s->ops->try(config, error);
+	if (r == 0 && s->ops->look != NULL)
+		r = s->ops->look(config, error, NULL);
 	if (r < 0)
 		s->ops->free_config(config);
 	else
@@ -110,7 +112,7 @@ static int check(const struct service *s)
 	return EXIT_SUCCESS;
 }
 
-/* What the daemon begins with. 0; or -EINVAL, and there is nothing to begin with. */
+/* What the daemon begins with, or NULL. 0; or the exit code. */
 static int load_first(struct service *s, struct config **ret_config)
 {
 	const struct conf_strings *notes;
@@ -120,7 +122,11 @@ static int load_first(struct service *s, struct config **ret_config)
 	if (load(s, conf_message_log, ret_config) < 0 && s->ops->load_other != NULL)
 		*ret_config = s->ops->load_other();
 	if (*ret_config == NULL)
-		return -EINVAL;
+		return EXIT_CONFIG;
+	if (s->ops->look != NULL && s->ops->look(*ret_config, conf_message_log, NULL) < 0) {
+		s->ops->free_config(*ret_config);
+		return EXIT_FAILURE;
+	}
 	notes = s->ops->notes(*ret_config);
 	for (size_t i = 0; i < notes->n; i++)
 		log_info("config_note", "reason=\"%s\"", notes->items[i]);
@@ -236,8 +242,9 @@ static int run_daemon(struct service *s)
 			return EXIT_FAILURE;
 	}
 	loop_hold_signals(true);
-	if (load_first(s, &config) < 0)
-		return EXIT_CONFIG;
+	code = load_first(s, &config);
+	if (code != 0)
+		return code;
 	code = run(s, config, &exec);
 	if (!exec)
 		return code;

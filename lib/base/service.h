@@ -48,8 +48,12 @@ struct service_ops {
 	/* --- the configuration; all NULL for a daemon that reads its own --- */
 	int (*load)(const char *const *paths, size_t n_paths, conf_message_fn error, void *userdata,
 	            struct config **ret_config);
-	/* What --check and a reload look at besides: all errors told. 0 or -errno. May be NULL. */
-	int (*try)(const struct service *service, struct config *config, conf_message_fn error);
+	/* What --check and a reload try besides, and the start does not wait for. All errors told; 0
+	 * or -errno. May be NULL. */
+	int (*try)(const struct config *config, conf_message_fn error);
+	/* What on this node speaks against it; also at the start, which may go better the next time. It
+	 * may add notes. The same. */
+	int (*look)(struct config *config, conf_message_fn error, void *userdata);
 	const struct conf_strings *(*notes)(const struct config *config);
 	void (*print)(const struct config *config, FILE *out);
 	void (*print_checked)(const struct config *config); /* the last lines of --check */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fileio.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/mono.h"
 
@@ -59,13 +60,30 @@ static int with_options(struct ev_loop *ev, const struct etcdconf *config, size_
 	return r;
 }
 
-int connect_check(const struct etcdconf *config, char ret_error[static ETCD_ERROR_TEXT_MAX])
+int connect_check(const struct etcdconf *config, conf_message_fn error)
 {
-	return with_options(NULL, config, 0, ret_error, NULL);
+	char text[ETCD_ERROR_TEXT_MAX];
+	int r;
+
+	r = with_options(NULL, config, 0, text, NULL);
+	if (r < 0) {
+		AUTO(free) char *message = xasprintf("EtcdClientConfig: %s", text);
+
+		error(message, NULL);
+	}
+	return r;
 }
 
 int connect_etcd(struct ev_loop *ev, const struct etcdconf *config, size_t answer_max_bytes,
-                 char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd)
+                 struct etcd **ret_etcd)
 {
-	return with_options(ev, config, answer_max_bytes, ret_error, ret_etcd);
+	char text[ETCD_ERROR_TEXT_MAX];
+	int r;
+
+	r = with_options(ev, config, answer_max_bytes, text, ret_etcd);
+	if (r < 0)
+		return log_error_errno(r, "etcd_client_failed", "reason=\"%s\"", text);
+	if (text[0] != '\0')
+		log_warning("etcd_certificates", "reason=\"%s\"", text);
+	return 0;
 }

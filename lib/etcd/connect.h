@@ -9,11 +9,12 @@
 
 #include <ev.h>
 
+#include "base/conf.h"
 #include "etcd/etcd.h"
 #include "etcd/etcdconf.h"
 
-/* 0, or -errno with a sentence that names the file in ret_error. answer_max_bytes: as in
- * etcd_options. */
-int connect_check(const struct etcdconf *config, char ret_error[static ETCD_ERROR_TEXT_MAX]);
+/* 0, or -errno with an error that names the file. */
+int connect_check(const struct etcdconf *config, conf_message_fn error);
+/* answer_max_bytes: as in etcd_options. 0 or -errno, which has been logged. */
 int connect_etcd(struct ev_loop *ev, const struct etcdconf *config, size_t answer_max_bytes,
-                 char ret_error[static ETCD_ERROR_TEXT_MAX], struct etcd **ret_etcd);
+                 struct etcd **ret_etcd);

@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 #include "base/mono.h"
-#include "vipd/clusterchoice.h"
+#include "vipd/clusterid.h"
 #include "vipd/election.h"
 #include "vipd/facts.h"
 #include "vipd/timing.h"

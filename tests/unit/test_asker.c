@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the LAN is asked, and which answers are reported: the LAN is a table of who has what. */
-#include "vipd/asker.h"
+#include "vipd/announce.h"
 
 #include "base/macro.h"
 #include "tests/unit/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which cluster is chosen, by what answers. An answer is a letter for the cluster and a digit for
  * the member, "-" where none came. */
-#include "vipd/clusterchoice.h"
+#include "vipd/clusterid.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `etcd members`, asked of a real control socket with a real etcd behind it. */
-#include "vipd/memberquery.h"
+#include "vipd/localmember.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The node's lease against real etcd, with election timeouts of one and of five seconds. */
-#include "vipd/nodelease.h"
+#include "vipd/nodekey.h"
 
 #include <signal.h>
 #include <stdlib.h>

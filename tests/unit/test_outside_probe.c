@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The look from outside, at a real nginx and at servers that do not answer. */
-#include "vipd/outside_probe.h"
+#include "vipd/outside.h"
 
 #include <errno.h>
 #include <poll.h>
