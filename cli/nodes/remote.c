@@ -54,7 +54,6 @@ struct run;
 struct job {
 	struct run *run;
 	struct remote_answer *answer;
-	const struct texts *words;
 	enum job_state state;
 	enum remote_outcome cut; /* why it is ended from here; REMOTE_DONE: it is not */
 	struct stream in, out, err;
@@ -65,6 +64,7 @@ struct job {
 
 struct run {
 	const struct remote *remote;
+	const struct texts *words;
 	struct ev_loop *loop;
 	const char *input;
 	size_t input_len;
@@ -379,7 +379,7 @@ static void start(struct job *job)
 		             "before it or not"));
 		return;
 	}
-	transport_command(transport, node, job->words, job->run->timeout_us, &command);
+	transport_command(transport, node, job->run->words, job->run->timeout_us, &command);
 	r = spawn(job, &command, &pid);
 	if (r < 0) {
 		stream_close(job, &job->in);
@@ -441,9 +441,7 @@ static void run_all(struct run *run)
 	(void) sigaction(SIGPIPE, &pipe, NULL);
 }
 
-/* words_step: 0: the same for all. */
-static int run_nodes(struct run *run, const char *const *nodes, const struct texts *words,
-                     size_t words_step, struct remote_answer *ret_answers)
+static int run_nodes(struct run *run, const char *const *nodes, struct remote_answer *ret_answers)
 {
 	AUTO(free) struct job *jobs = xcalloc(run->n + 1, sizeof(*jobs));
 
@@ -453,7 +451,6 @@ static int run_nodes(struct run *run, const char *const *nodes, const struct tex
 		jobs[i] = (struct job){
 		    .run = run,
 		    .answer = &ret_answers[i],
-		    .words = &words[i * words_step],
 		    .in.fd = -1,
 		    .out.fd = -1,
 		    .err.fd = -1,
@@ -464,13 +461,13 @@ static int run_nodes(struct run *run, const char *const *nodes, const struct tex
 	return run->is_interrupted ? -EINTR : 0;
 }
 
-static int run_words(const struct remote *remote, const char *const *nodes, size_t n,
-                     const struct texts *words, size_t words_step, const char *input,
-                     size_t input_len, int64_t timeout_us, remote_answer_fn each, void *userdata,
-                     struct remote_answer *ret_answers)
+int remote_run(const struct remote *remote, const char *const *nodes, size_t n,
+               const struct texts *words, const char *input, size_t input_len, int64_t timeout_us,
+               remote_answer_fn each, void *userdata, struct remote_answer *ret_answers)
 {
 	struct run run = {
 	    .remote = remote,
+	    .words = words,
 	    .input = input,
 	    .input_len = input_len,
 	    .timeout_us = timeout_us,
@@ -479,22 +476,5 @@ static int run_words(const struct remote *remote, const char *const *nodes, size
 	    .n = n,
 	};
 
-	return run_nodes(&run, nodes, words, words_step, ret_answers);
-}
-
-int remote_run(const struct remote *remote, const char *const *nodes, size_t n,
-               const struct texts *words, const char *input, size_t input_len, int64_t timeout_us,
-               remote_answer_fn each, void *userdata, struct remote_answer *ret_answers)
-{
-	return run_words(remote, nodes, n, words, 0, input, input_len, timeout_us, each, userdata,
-	                 ret_answers);
-}
-
-int remote_run_each(const struct remote *remote, const char *const *nodes, size_t n,
-                    const struct texts *words, const char *input, size_t input_len,
-                    int64_t timeout_us, remote_answer_fn each, void *userdata,
-                    struct remote_answer *ret_answers)
-{
-	return run_words(remote, nodes, n, words, 1, input, input_len, timeout_us, each, userdata,
-	                 ret_answers);
+	return run_nodes(&run, nodes, ret_answers);
 }

@@ -68,9 +68,3 @@ typedef void (*remote_answer_fn)(const struct remote_answer *answer, void *userd
 int remote_run(const struct remote *remote, const char *const *nodes, size_t n,
                const struct texts *words, const char *input, size_t input_len, int64_t timeout_us,
                remote_answer_fn each, void *userdata, struct remote_answer *ret_answers);
-
-/* The same, with words[i] for nodes[i]. */
-int remote_run_each(const struct remote *remote, const char *const *nodes, size_t n,
-                    const struct texts *words, const char *input, size_t input_len,
-                    int64_t timeout_us, remote_answer_fn each, void *userdata,
-                    struct remote_answer *ret_answers);

@@ -464,8 +464,10 @@ static void test_input(void)
 	texts_add(&words[0], "input");
 	texts_add(&words[1], "early");
 	CHECK_EQ_INT(remote_new(NULL, &remote), CLI_OK);
-	CHECK_EQ_INT(
-	    remote_run_each(remote, nodes, 2, words, input, 1000000, LONG_US, NULL, NULL, answers), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
+		CHECK_EQ_INT(remote_run(remote, &nodes[i], 1, &words[i], input, 1000000, LONG_US, NULL,
+		                        NULL, &answers[i]),
+		             0);
 	check_answer(&answers[0], "good", REMOTE_DONE, "[{\"input\":1000000}]");
 	check_answer(&answers[1], "good", REMOTE_DONE, "[]");
 	CHECK_EQ_INT(answers[1].exit_code, 5);
