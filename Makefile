@@ -42,7 +42,7 @@ LDFLAGS  += -pie -Wl,-z,relro -Wl,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 # A library is a folder below lib/. A program is a folder with a main.c; what has a main.c below it is another
 # program. How a program divides its files into folders is its own business: all of them are found here.
 SOURCES   := $(sort $(shell find lib vipd prism etcdwatch netconf cli -name '*.c'))
-PROGRAMS  := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
+PROGRAMS := vipd prism prism-probe etcdwatch etcdwatch-worker netconf netconf-probe fairlead
 INNER     := prism/probe etcdwatch/worker netconf/probe/web
 
 objects   = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -215,12 +215,20 @@ $(BUILD)/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# --- generated: the protobuf messages ------------------------------------------------------------
+# --- generated ------------------------------------------------------------------------------------
 $(PROTO_H): $(PROTO_C) ;
 $(PROTO_C): lib/etcd/proto/etcd.proto
 	@mkdir -p $(@D)
 	$(call say,GEN,$@)
 	$(Q)protoc-c --c_out=$(@D) --proto_path=$(<D) $(<F)
+
+# What support may show: what the pages list.
+SHOWN_H   := $(BUILD)/gen/cli/support/shown.h
+$(SHOWN_H): cli/support/shown.awk docs/control.md docs/events.md docs/metrics.md
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)
+	$(Q)awk -f $^ >$@
+$(BUILD)/cli/support/show.o: | $(SHOWN_H)
 
 # Generated code is not held to our warnings.
 $(PROTO_O): $(PROTO_C)

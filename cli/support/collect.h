@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "cli/status/node.h"
+#include "cli/support/show.h"
 #include "cli/support/stage.h"
 
 /* Told before each source; for a terminal. */
@@ -16,6 +17,7 @@ typedef void (*collect_progress_fn)(const char *what);
 
 struct collect {
 	struct stage *stage;
+	size_t *n_hidden; /* counted here */
 	const char *runtime_dir;
 	const char *since; /* for journalctl(1) */
 	bool with_logs;
@@ -23,7 +25,7 @@ struct collect {
 	bool (*is_stopped)(void);     /* then no further source is begun */
 };
 
-/* The answers that a summary is made of are put into `replies` too. */
+/* The answers that a summary is made of are put into `replies` too, and hold only what may be shown. */
 void collect_daemons(const struct collect *collect,
                      struct node_reply replies[static NODE_QUESTIONS]);
 void collect_commands(const struct collect *collect);
@@ -31,3 +33,6 @@ void collect_commands(const struct collect *collect);
 /* The files of the configuration: those given, or the default places. */
 void collect_find_config(const struct texts *paths, struct texts *ret_files);
 void collect_config(const struct collect *collect, const struct texts *files);
+
+/* Units of fairlead as systemctl(1) lists them, to be freed; NULL: there is no systemd. */
+char *collect_units(size_t *n_hidden);

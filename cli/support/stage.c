@@ -25,9 +25,8 @@ struct stage {
 	char *archive;
 	char *directory; /* what is removed in the end */
 	char *name;      /* in it, and in the archive */
-	const struct texts *known;
 	struct texts files, notes;
-	size_t n_bytes, n_blanked;
+	size_t n_bytes;
 };
 
 static int remove_cb(const char *path, const struct stat *st UNUSED, int type UNUSED,
@@ -50,8 +49,7 @@ void stage_free(struct stage *s)
 	free(s);
 }
 
-int stage_new(const char *archive, const char *name, const struct texts *known,
-              struct stage **ret_stage)
+int stage_new(const char *archive, const char *name, struct stage **ret_stage)
 {
 	const char *slash = strrchr(archive, '/');
 	AUTO(free)
@@ -73,7 +71,6 @@ int stage_new(const char *archive, const char *name, const struct texts *known,
 	s->archive = xstrdup(archive);
 	s->directory = TAKE_PTR(directory);
 	s->name = xstrdup(name);
-	s->known = known;
 	*ret_stage = s;
 	return 0;
 }
@@ -89,32 +86,25 @@ void stage_note(struct stage *s, const char *fmt, ...)
 	texts_add(&s->notes, "%s", text);
 }
 
-void stage_add(struct stage *s, const char *path, const char *text, size_t len,
-               enum blank_format format)
+void stage_add(struct stage *s, const char *path, const char *text)
 {
 	AUTO(free) char *at = xasprintf("%s/%s/%s", s->directory, s->name, path);
-	AUTO(free) char *blanked = NULL;
+	size_t len = strlen(text);
 	int r;
 
-	if (len > STAGE_FILE_BYTES_MAX) {
-		stage_note(s, "%s: only its last %u MiB", path, STAGE_FILE_BYTES_MAX >> 20);
-		text += len - STAGE_FILE_BYTES_MAX;
-		len = STAGE_FILE_BYTES_MAX;
-	}
 	if (s->n_bytes + len > STAGE_ALL_BYTES_MAX) {
 		stage_note(s, "%s: left out, since all would be more than %u MiB", path,
 		           STAGE_ALL_BYTES_MAX >> 20);
 		return;
 	}
 	s->n_bytes += len;
-	blanked = blank_text(text, len, format, s->known, &s->n_blanked);
 	for (char *slash = at + strlen(s->directory) + 1; (slash = strchr(slash, '/')) != NULL;
 	     slash++) {
 		*slash = '\0';
 		(void) mkdir(at, 0700);
 		*slash = '/';
 	}
-	r = file_write_atomic(at, blanked, strlen(blanked), 0600, FILE_VOLATILE);
+	r = file_write_atomic(at, text, len, 0600, FILE_VOLATILE);
 	if (r < 0)
 		stage_note(s, "%s: cannot be written: %s", path, strerror(-r));
 	else
@@ -129,11 +119,6 @@ const struct texts *stage_files(const struct stage *s)
 const struct texts *stage_notes(const struct stage *s)
 {
 	return &s->notes;
-}
-
-size_t stage_blanked(const struct stage *s)
-{
-	return s->n_blanked;
 }
 
 /* --- the archive --- */

@@ -16,16 +16,12 @@
 
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/common/output.h"
 #include "cli/status/board_render.h"
 #include "cli/support/collect.h"
-#include "cli/support/known.h"
 
 #define SUMMARY "SUMMARY.md"
 #define SUMMARY_WIDTH 100
 #define TIME_TEXT_BYTES 32
-#define UNITS_TIMEOUT_US (5 * US_PER_S)
-#define UNITS_BYTES_MAX 65536
 /* Cursor to the first column, and clear from there to the end of the line (ECMA-48). */
 #define ANEW "\r\033[K"
 
@@ -91,18 +87,15 @@ static void write_list(FILE *out, const char *title, const struct texts *texts)
 }
 
 /* Nothing, where there is no systemd: system/units.txt is noted then. */
-static void write_units(FILE *out)
+static void write_units(FILE *out, size_t *n_hidden)
 {
-	static const char *const words[] = {"systemctl", "--no-pager", "--no-legend", "--plain",
-	                                    "--all",     "list-units", "fairlead*",   NULL};
-	struct output output;
+	AUTO(free) char *units = collect_units(n_hidden);
 
-	if (output_run(words, UNITS_TIMEOUT_US, UNITS_BYTES_MAX, &output) == 0 && output.exit_code == 0)
-		(void) fprintf(out, "\n## Units\n\n```\n%s```\n", output.text);
-	output_fini(&output);
+	if (units != NULL)
+		(void) fprintf(out, "\n## Units\n\n```\n%s```\n", units);
 }
 
-static void write_summary(FILE *out, const char *name, const struct stage *stage,
+static void write_summary(FILE *out, const char *name, const struct collect *collect,
                           const struct node_reply replies[static NODE_QUESTIONS])
 {
 	struct board board = {0};
@@ -124,26 +117,27 @@ static void write_summary(FILE *out, const char *name, const struct stage *stage
 	board_print(out, &board, SUMMARY_WIDTH);
 	(void) fprintf(out, "```\n\n- fairlead " FAIRLEAD_VERSION "\n- kernel %s %s %s\n",
 	               kernel.release, kernel.version, kernel.machine);
-	write_units(out);
-	write_list(out, "What is missing, and why", stage_notes(stage));
-	(void) fprintf(out,
-	               "\n## Secrets\n\n%zu places were blanked. Names, addresses and paths were not: "
-	               "look before you hand this on.\n",
-	               stage_blanked(stage));
-	write_list(out, "What is in here", stage_files(stage));
+	write_units(out, collect->n_hidden);
+	write_list(out, "What is missing, and why", stage_notes(collect->stage));
+	(void) fprintf(
+	    out,
+	    "\n## Secrets\n\n%zu values are left out, each with its type and length in its place: "
+	    "those that are not known to be harmless. Names, addresses and paths are here.\n",
+	    *collect->n_hidden);
+	write_list(out, "What is in here", stage_files(collect->stage));
 	board_fini(&board);
 }
 
-static void add_summary(struct stage *stage, const char *name,
+static void add_summary(const struct collect *collect, const char *name,
                         const struct node_reply replies[static NODE_QUESTIONS])
 {
 	AUTO(free) char *text = NULL;
 	size_t len = 0;
 	FILE *out = xmemstream_open(&text, &len);
 
-	write_summary(out, name, stage, replies);
+	write_summary(out, name, collect, replies);
 	xmemstream_close(out);
-	stage_add(stage, SUMMARY, text, len, BLANK_PLAIN);
+	stage_add(collect->stage, SUMMARY, text);
 }
 
 /* --- the archive --- */
@@ -198,8 +192,10 @@ static int run(const struct cli *cli, const struct support *support, const char 
 	bool is_live = isatty(STDERR_FILENO) != 0;
 	struct node_reply replies[NODE_QUESTIONS] = {0};
 	AUTO(stage_free) struct stage *stage = NULL;
-	struct texts known = {0}, files = {0};
-	struct collect collect = {.runtime_dir = cli->runtime_dir,
+	struct texts files = {0};
+	size_t n_hidden = 0;
+	struct collect collect = {.n_hidden = &n_hidden,
+	                          .runtime_dir = cli->runtime_dir,
 	                          .since = support->since,
 	                          .with_logs = !support->no_logs,
 	                          .progress = is_live ? show_progress : NULL,
@@ -207,9 +203,7 @@ static int run(const struct cli *cli, const struct support *support, const char 
 	int code, r;
 
 	collect_find_config(&support->config, &files);
-	for (size_t i = 0; i < files.n; i++)
-		known_add(&known, files.items[i]);
-	r = stage_new(archive, name, &known, &stage);
+	r = stage_new(archive, name, &stage);
 	if (r < 0) {
 		code = say_failed(archive, r, NULL);
 	} else {
@@ -217,11 +211,10 @@ static int run(const struct cli *cli, const struct support *support, const char 
 		collect_daemons(&collect, replies);
 		collect_config(&collect, &files);
 		collect_commands(&collect);
-		add_summary(stage, name, replies);
+		add_summary(&collect, name, replies);
 		code = is_stopped() ? CLI_FAILED : finish(stage, archive, is_live);
 	}
 	node_replies_fini(replies);
-	texts_fini(&known);
 	texts_fini(&files);
 	return code;
 }
