@@ -94,6 +94,7 @@ TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 FUZZ_TESTS := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard past scale handshake)
+DOC_KEYS   := $(addprefix $(BUILD)/docs/keys_,vipd prism)
 DISK_FAULTS := $(BUILD)/tests/fault/etcdwatch $(BUILD)/tests/fault/etcdwatch-worker
 NO_FENCE   := $(BUILD)/tests/fault/vipd-no-fence
 NETCONF_DIES := $(BUILD)/tests/fault/netconf-dies
@@ -166,6 +167,10 @@ $(call row,tests/fuzz/fuzz_%,       vipd net etcd web)
 $(call row,tests/tools/recordcat,   $(SEGMENT) web bolt)
 $(call row,tests/tools/%,           wirelog traffic net)
 
+# What the tables of a daemon's configuration say, for the reference pages.
+$(call row,docs/keys_vipd,          docs/keys.c vipd net web etcd)
+$(call row,docs/keys_prism,         docs/keys.c prism web)
+
 $(call row,bench/fill,              etcd)
 $(call row,bench/past,              worker bolt web)
 $(call row,bench/heard,             net)
@@ -189,7 +194,7 @@ $(BUILD)/$(1): $(call objects,$(call own,$(1)) $(filter %.c,$($(2)_OF))) $(patsu
 	$$(Q)$$(CC) $$(LDFLAGS)$(if $(filter tests/fuzz/%,$(1)), -fsanitize=fuzzer) $(addprefix -Wl$(comma)--wrap=,$($(2)_WRAPS)) -o $$@ $$^ $(foreach lib,$(call archives,$(2)),$($(lib)_LIBS))
 endef
 comma := ,
-LINKED := $(PROGRAMS:%=$(BUILD)/bin/%) $(UNIT_TESTS) $(FUZZ_TESTS) $(TEST_TOOLS) $(BENCH_TOOLS) $(DISK_FAULTS) $(NO_FENCE) $(NETCONF_DIES)
+LINKED := $(PROGRAMS:%=$(BUILD)/bin/%) $(UNIT_TESTS) $(FUZZ_TESTS) $(TEST_TOOLS) $(DOC_KEYS) $(BENCH_TOOLS) $(DISK_FAULTS) $(NO_FENCE) $(NETCONF_DIES)
 $(foreach target,$(LINKED:$(BUILD)/%=%),$(eval $(call link,$(target),$(call row_of,$(target)))))
 
 # The folders, too: an archive loses what was deleted. `q`, as two folders may have files of one name.
@@ -253,7 +258,7 @@ $(NTH_CALL) $(TRUE_TIMERS) $(OLDNFT):
 
 .PHONY: unit-tests test-tools bench-tools faults
 unit-tests: $(UNIT_TESTS)
-test-tools: $(TEST_TOOLS) $(OLDNFT)
+test-tools: $(TEST_TOOLS) $(DOC_KEYS) $(OLDNFT)
 bench-tools: $(BENCH_TOOLS)
 faults: $(NO_FENCE) $(DISK_FAULTS) $(NETCONF_DIES) $(NTH_CALL) $(TRUE_TIMERS)
 
@@ -276,7 +281,7 @@ help: ## this list
 deps: ## install every Debian package that build, tests, bench and demo need
 	@tests/deps
 
-docs: ## write the pages that are made of the source: docs/metrics.md, docs/events.md
+docs: $(DOC_KEYS) ## write what is made of the source: docs/metrics.md, docs/events.md, tables of keys
 	docs/generate
 
 check: deps ## build with -Werror and run all tests

@@ -114,33 +114,52 @@ static bool has_slices(const void *slot)
 #define SOURCES(member) offsetof(struct config_sources, member)
 #define READING(member) offsetof(struct config_reading, member)
 static const struct conf_field members_fields[] = {
-    CONF_ROW("file", conf_string, SOURCES(members_file), NULL, NULL, .check = config_check_file),
-    CONF_ROW("socket", conf_string, SOURCES(members_socket), NULL, NULL,
-             .check = config_check_socket),
-    CONF_ROW("port", conf_u16, SOURCES(members_port), NULL, NULL, .min = 1, .max = UINT16_MAX),
+    CONF_ROW("file", conf_string, SOURCES(members_file), NULL,
+             "Holds what `etcdctl member list -w json` prints. Read again when it changes.",
+             .check = config_check_file),
+    CONF_ROW("socket", conf_string, SOURCES(members_socket), NULL,
+             "Control socket of a daemon that knows the members: `/run/fairlead/vipd.sock`.",
+             .word = "file, 107 characters", .check = config_check_socket),
+    CONF_ROW("port", conf_u16, SOURCES(members_port), NULL,
+             "The port of the API server beside each member.", .def_word = "`6443`", .min = 1,
+             .max = UINT16_MAX),
     {0},
 };
 
 static const struct conf_field slices_fields[] = {
-    CONF_ROW("kubeconfig", conf_string, SOURCES(kubeconfig), NULL, NULL,
-             .flags = CONF_REQUIRED | CONF_SECRET, .check = config_check_file),
-    CONF_ROW("interval", conf_duration, SOURCES(slices_interval_us), "30s", NULL, .min = US_PER_S,
-             .max = 1 * HOURS),
+    CONF_ROW(
+        "kubeconfig", conf_string, SOURCES(kubeconfig), NULL,
+        "Credentials that may list EndpointSlices in the namespace `default`; those of kubelets "
+        "may not, unless a Role says so. prism's user must be able to read it, and the files that "
+        "it names. The server in it does not matter: prism asks through itself.",
+        .flags = CONF_REQUIRED | CONF_SECRET, .check = config_check_file),
+    CONF_ROW("interval", conf_duration, SOURCES(slices_interval_us), "30s", "Between two readings.",
+             .min = US_PER_S, .max = 1 * HOURS),
     {0},
 };
 
 static const struct conf_field upstreams_fields[] = {
-    CONF_ROW("static", conf_list, READING(config.sources.hosts), NULL, NULL, .item = &host_type,
+    CONF_ROW("static", conf_list, READING(config.sources.hosts), NULL,
+             "API servers by address or by name, of names at most 16. Without a port it is 6443. "
+             "IPv6 with a port needs brackets. None twice, and none where prism listens.",
+             .word = "list of at most 32 `HOST[:PORT]`", .item = &host_type,
              .size = sizeof(struct config_host),
              .count = READING(config.sources.n_hosts) - READING(config.sources.hosts),
              .max = CONFIG_UPSTREAMS_MAX),
-    CONF_ROW("file", conf_string, READING(config.sources.file), NULL, NULL,
+    CONF_ROW("file", conf_string, READING(config.sources.file), NULL,
+             "One `ADDRESS[:PORT]` a line, `#` begins a comment. Read again when it changes.",
              .check = config_check_file),
-    CONF_ROW("local", local_type, READING(config.sources.local), NULL, NULL),
-    CONF_ROW("members", conf_map, READING(config.sources), NULL, NULL, .fields = members_fields,
-             .is_set = has_members),
-    CONF_ROW("endpointSlices", conf_map, READING(config.sources), NULL, NULL,
-             .fields = slices_fields, .is_set = has_slices),
+    CONF_ROW("local", local_type, READING(config.sources.local), NULL,
+             "The API server of this node, which is preferred among equals. `auto`: 127.0.0.1:6443 "
+             "if `/etc/kubernetes/pki/apiserver.crt` exists, else none.",
+             .word = "`auto`, `off`, `ADDRESS[:PORT]`", .def_word = "`auto`"),
+    CONF_ROW("members", conf_map, READING(config.sources), NULL,
+             "The API servers beside etcd's members: discovery for control-plane nodes. `file` or "
+             "`socket` must be there.",
+             .def_word = "none", .fields = members_fields, .is_set = has_members),
+    CONF_ROW("endpointSlices", conf_map, READING(config.sources), NULL,
+             "The addresses of the Service `default/kubernetes`: discovery for every node.",
+             .def_word = "none", .fields = slices_fields, .is_set = has_slices),
     {0},
 };
 
@@ -148,30 +167,50 @@ static const struct conf_field upstreams_fields[] = {
 
 #define HEALTH(member) offsetof(struct config_health, member)
 static const struct conf_field health_fields[] = {
-    CONF_ROW("enabled", conf_bool, HEALTH(enabled), "true", NULL),
-    CONF_ROW("path", conf_string, HEALTH(path), "/readyz", NULL, .check = config_check_url_path),
-    CONF_ROW("serverName", conf_string, HEALTH(server_name), NULL, NULL,
-             .check = conf_check_server_name),
-    CONF_ROW("caFile", conf_string, HEALTH(ca_file), CONFIG_CA_FILE, NULL,
+    CONF_ROW("enabled", conf_bool, HEALTH(enabled), "true",
+             "Off: upstreams are tried by TCP alone. Without any `healthCheck` section and without "
+             "`/etc/kubernetes/pki/ca.crt` checks are off, and a note says so."),
+    CONF_ROW("path", conf_string, HEALTH(path), "/readyz", "What is asked of each upstream.",
+             .word = "path of a URL", .check = config_check_url_path),
+    CONF_ROW("serverName", conf_string, HEALTH(server_name), NULL,
+             "The name to verify in the certificate, whatever the address.",
+             .def_word = "`tlsServerName`, else `kubernetes`", .check = conf_check_server_name),
+    CONF_ROW("caFile", conf_string, HEALTH(ca_file), CONFIG_CA_FILE, "Verifies it.",
              .check = config_check_file),
-    CONF_ROW("clientCertFile", conf_string, HEALTH(client_cert_file), NULL, NULL,
+    CONF_ROW("clientCertFile", conf_string, HEALTH(client_cert_file), NULL,
+             "Client certificate, where anonymous requests are refused. With `clientKeyFile`.",
+             .def_word = "`/etc/fairlead/pki/probe.crt`, see below", .check = config_check_file),
+    CONF_ROW("clientKeyFile", conf_string, HEALTH(client_key_file), NULL, "Its key.",
+             .def_word = "`/etc/fairlead/pki/probe.key`, see below", .flags = CONF_SECRET,
              .check = config_check_file),
-    CONF_ROW("clientKeyFile", conf_string, HEALTH(client_key_file), NULL, NULL,
-             .flags = CONF_SECRET, .check = config_check_file),
     {.key = "token",
      .flags = CONF_REFUSED,
      .refusal = "a token does not belong here, write it into a file and name that in tokenFile"},
-    CONF_ROW("tokenFile", conf_string, HEALTH(token_file), NULL, NULL, .flags = CONF_SECRET,
-             .check = config_check_file),
-    CONF_ROW("interval", conf_duration, HEALTH(interval_us), "10s", NULL, .min = 100 * US_PER_MS,
-             .max = 10 * MINUTES),
-    CONF_ROW("quickInterval", conf_duration, HEALTH(quick_us), "2s", NULL, .min = 100 * US_PER_MS,
-             .max = 10 * MINUTES),
-    CONF_ROW("suspectInterval", conf_duration, HEALTH(suspect_us), "1s", NULL,
+    CONF_ROW(
+        "tokenFile", conf_string, HEALTH(token_file), NULL,
+        "Holds a bearer token for the same purpose. A `token` in the configuration is refused.",
+        .flags = CONF_SECRET, .check = config_check_file),
+    CONF_ROW("interval", conf_duration, HEALTH(interval_us), "10s",
+             "Between two questions to an upstream of which nothing bad is known.",
              .min = 100 * US_PER_MS, .max = 10 * MINUTES),
-    CONF_ROW("timeout", conf_duration, HEALTH(timeout_us), "1s", NULL, .min = 50 * US_PER_MS,
-             .max = 1 * MINUTES),
-    CONF_ROW("rise", conf_unsigned, HEALTH(rise), "2", NULL, .min = 1, .max = 100),
+    CONF_ROW("quickInterval", conf_duration, HEALTH(quick_us), "2s",
+             "The same to an upstream that carries connections and has sent nothing to a client "
+             "for so long. An `interval` that is shorter than the default takes its place.",
+             .word = "100ms to 10m, not longer than `interval`", .min = 100 * US_PER_MS,
+             .max = 10 * MINUTES),
+    CONF_ROW("suspectInterval", conf_duration, HEALTH(suspect_us), "1s",
+             "The same while something is unknown or in doubt, or wrong with it and no other one "
+             "serves. Where another serves, one that is down is asked at this pace once, then each "
+             "`interval`, and a node sees it come back up to that much later.",
+             .word = "100ms to 10m, not longer than `interval`", .min = 100 * US_PER_MS,
+             .max = 10 * MINUTES),
+    CONF_ROW("timeout", conf_duration, HEALTH(timeout_us), "1s",
+             "How long a question waits for its answer. After half of this a second question goes "
+             "out on a connection of its own; an upstream that answers neither is hung.",
+             .min = 50 * US_PER_MS, .max = 1 * MINUTES),
+    CONF_ROW("rise", conf_unsigned, HEALTH(rise), "2",
+             "Good answers in a row until an upstream that was not good is again.", .min = 1,
+             .max = 100),
     {0},
 };
 
@@ -179,37 +218,52 @@ static const struct conf_field health_fields[] = {
 
 #define CONNECT(member) offsetof(struct config_connect, member)
 static const struct conf_field connect_fields[] = {
-    CONF_ROW("hedgeDelay", conf_duration, CONNECT(hedge_us), "250ms", NULL, .min = 10 * US_PER_MS,
+    CONF_ROW("hedgeDelay", conf_duration, CONNECT(hedge_us), "250ms",
+             "When an upstream has not accepted by then, the next one is tried as well; the first "
+             "to accept is taken.",
+             .word = "10ms to 10s, shorter than `budget`", .min = 10 * US_PER_MS,
              .max = 10 * US_PER_S),
-    CONF_ROW("budget", conf_duration, CONNECT(budget_us), "3s", NULL, .min = 100 * US_PER_MS,
+    CONF_ROW("budget", conf_duration, CONNECT(budget_us), "3s",
+             "For all of them. Then the client's connection is reset.", .min = 100 * US_PER_MS,
              .max = 1 * MINUTES),
-    CONF_ROW("replayTimeout", conf_duration, CONNECT(replay_us), "2s", NULL, .flags = CONF_OR_ZERO,
-             .min = 100 * US_PER_MS, .max = 1 * MINUTES),
-    CONF_ROW("replayBytes", conf_size, CONNECT(replay_bytes), "16384", NULL, .min = 0,
-             .max = REPLAY_BYTES_MAX),
+    CONF_ROW("replayTimeout", conf_duration, CONNECT(replay_us), "2s",
+             "An upstream that accepted and says nothing for so long is left: what the client said "
+             "first goes to another. 0: never.",
+             .flags = CONF_OR_ZERO, .min = 100 * US_PER_MS, .max = 1 * MINUTES),
+    CONF_ROW("replayBytes", conf_size, CONNECT(replay_bytes), "16384",
+             "How much of that is held. A client that says more is not replayed. 0: nothing.",
+             .min = 0, .max = REPLAY_BYTES_MAX),
     {0},
 };
 
 #define DRAIN(member) offsetof(struct config_drain, member)
 static const struct conf_field drain_fields[] = {
-    CONF_ROW("idle", conf_duration, DRAIN(idle_us), "2s", NULL, .min = 100 * US_PER_MS,
+    CONF_ROW("idle", conf_duration, DRAIN(idle_us), "2s",
+             "A connection that is silent for so long may be closed.", .min = 100 * US_PER_MS,
              .max = 1 * HOURS),
-    CONF_ROW("spread", conf_duration, DRAIN(spread_us), "10s", NULL, .min = 0, .max = 1 * HOURS),
-    CONF_ROW("deadline", conf_duration, DRAIN(deadline_us), "5m", NULL, .min = US_PER_S,
-             .max = 24 * HOURS),
+    CONF_ROW("spread", conf_duration, DRAIN(spread_us), "10s",
+             "The closings are spread over this, so that clients do not come back all at once.",
+             .word = "0 to 1h, not longer than `deadline`", .min = 0, .max = 1 * HOURS),
+    CONF_ROW("deadline", conf_duration, DRAIN(deadline_us), "5m",
+             "Then the busy ones are closed too.", .min = US_PER_S, .max = 24 * HOURS),
     {0},
 };
 
 #define LIMITS(member) offsetof(struct config_limits, member)
 static const struct conf_field limits_fields[] = {
-    CONF_ROW("maxConnections", conf_unsigned, LIMITS(max_connections), "0", NULL, .min = 0,
+    CONF_ROW("maxConnections", conf_unsigned, LIMITS(max_connections), "0",
+             "0: as many as the limit of open files allows (`LimitNOFILE=` of systemd).", .min = 0,
              .max = CONNECTIONS_MAX),
-    CONF_ROW("idleTimeout", conf_duration, LIMITS(idle_us), "0", NULL, .flags = CONF_OR_ZERO,
+    CONF_ROW("idleTimeout", conf_duration, LIMITS(idle_us), "0",
+             "A connection that is silent for so long is closed. 0: never.", .flags = CONF_OR_ZERO,
              .min = US_PER_S, .max = 168 * HOURS),
-    CONF_ROW("halfCloseTimeout", conf_duration, LIMITS(half_closed_us), "1m", NULL, .min = US_PER_S,
-             .max = 1 * HOURS),
-    CONF_ROW("maxAge", conf_duration, LIMITS(max_age_us), "0", NULL, .flags = CONF_OR_ZERO,
-             .min = 1 * MINUTES, .max = 720 * HOURS),
+    CONF_ROW("halfCloseTimeout", conf_duration, LIMITS(half_closed_us), "1m",
+             "The same when one side has ended already.", .min = US_PER_S, .max = 1 * HOURS),
+    CONF_ROW("maxAge", conf_duration, LIMITS(max_age_us), "0",
+             "A connection that is older is closed when it is idle, up to a fifth later by chance. "
+             "0: never. With it an API server that was away gets its share back: `6h` costs each "
+             "client one new connection in that time.",
+             .flags = CONF_OR_ZERO, .min = 1 * MINUTES, .max = 720 * HOURS),
     {0},
 };
 
@@ -240,20 +294,34 @@ static void set_upstreams(struct conf *conf, const struct conf_field *field,
 }
 
 static const struct conf_field prism_fields[] = {
-    CONF_ROW("listen", conf_list, READING(config.listen), NULL, NULL, .flags = CONF_IN_PLACE,
+    CONF_ROW("listen", conf_list, READING(config.listen), NULL,
+             "Where clients connect. 0.0.0.0 and :: stand for every address of one family, and "
+             "whoever reaches them reaches the API servers through prism.",
+             .word = "list of 1 to 8 `ADDRESS:PORT`",
+             .def_word = "127.0.0.1 and ::1 with KubePrism's port", .flags = CONF_IN_PLACE,
              .item = &listener_type, .size = sizeof(struct endpoint),
              .count = READING(config.n_listen) - READING(config.listen), .min = 1,
              .max = CONFIG_LISTEN_MAX),
-    CONF_ROW("upstreams", conf_map, 0, NULL, NULL, .set = set_upstreams,
-             .fields = upstreams_fields),
-    CONF_ROW("healthCheck", conf_map, READING(config.health), NULL, NULL, .fields = health_fields),
-    CONF_ROW("connect", conf_map, READING(config.connect), NULL, NULL, .fields = connect_fields),
-    CONF_ROW("drain", conf_map, READING(config.drain), NULL, NULL, .fields = drain_fields),
-    CONF_ROW("limits", conf_map, READING(config.limits), NULL, NULL, .fields = limits_fields),
-    CONF_ROW("whenDown", conf_choice, READING(config.when_down), "reset", NULL,
+    CONF_ROW("upstreams", conf_map, 0, NULL,
+             "The API servers, from any number of sources. There must be at least one.",
+             .set = set_upstreams, .fields = upstreams_fields),
+    CONF_ROW("healthCheck", conf_map, READING(config.health), NULL,
+             "How they are asked for their health.", .fields = health_fields),
+    CONF_ROW("connect", conf_map, READING(config.connect), NULL,
+             "How long a new connection waits for an upstream.", .fields = connect_fields),
+    CONF_ROW("drain", conf_map, READING(config.drain), NULL,
+             "How connections leave an upstream that is no longer ready or no longer named.",
+             .fields = drain_fields),
+    CONF_ROW("limits", conf_map, READING(config.limits), NULL,
+             "How many connections, and for how long.", .fields = limits_fields),
+    CONF_ROW("whenDown", conf_choice, READING(config.when_down), "reset",
+             "While no upstream is worth trying: `reset` accepts connections and resets them, "
+             "`refuse` closes the listeners.",
              .choices = when_down_names),
-    CONF_ROW("stateDir", conf_string, READING(config.state_dir), "/var/lib/fairlead/prism", NULL,
-             .set = set_state_dir, .check = config_check_file),
+    CONF_ROW("stateDir", conf_string, READING(config.state_dir), "/var/lib/fairlead/prism",
+             "Holds the last good list of upstreams, with which prism starts when the sources do "
+             "not answer. `\"\"`: nothing is kept.",
+             .word = "directory", .set = set_state_dir, .check = config_check_file),
     {0},
 };
 

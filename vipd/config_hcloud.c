@@ -66,16 +66,25 @@ static void set_id(struct conf *conf, const struct conf_field *field UNUSED,
 }
 
 #define HCLOUD(member) offsetof(struct config_hcloud, member)
-#define HCLOUD_FIELDS                                                                           \
-	CONF_ROW("apiToken", conf_hidden, HCLOUD(api_token), NULL, NULL, .flags = CONF_SECRET),     \
-	    CONF_ROW("apiTokenFile", conf_string, HCLOUD(api_token_file), NULL, NULL,               \
-	             .flags = CONF_SECRET, .check = conf_check_file),                               \
-	    CONF_ROW("serverID", conf_int64, HCLOUD(server_id), NULL, NULL,                         \
-	             .flags = CONF_ZERO_IS_NONE, .set = set_id),                                    \
-	    CONF_ROW("endpoint", conf_string, HCLOUD(endpoint), DEFAULT_ENDPOINT, NULL,             \
-	             .check = check_endpoint),                                                      \
-	    CONF_ROW("caFile", conf_string, HCLOUD(ca_file), NULL, NULL, .check = conf_check_file), \
-	    CONF_ROW("metadata", conf_string, HCLOUD(metadata), DEFAULT_METADATA, NULL,             \
+#define HCLOUD_FIELDS                                                                              \
+	CONF_ROW("apiToken", conf_hidden, HCLOUD(api_token), NULL,                                     \
+	         "The API's token, to read and write. Whoever may read the configuration has it, and " \
+	         "a note says so.",                                                                    \
+	         .def_word = "this or `apiTokenFile`", .flags = CONF_SECRET),                          \
+	    CONF_ROW("apiTokenFile", conf_string, HCLOUD(api_token_file), NULL,                        \
+	             "Holds the token and nothing else; others may not read it. It is read whenever "  \
+	             "it is used, so it may change in place.",                                         \
+	             .def_word = "this or `apiToken`", .flags = CONF_SECRET,                           \
+	             .check = conf_check_file),                                                        \
+	    CONF_ROW("serverID", conf_int64, HCLOUD(server_id), NULL, "This server's id at Hetzner.",  \
+	             .word = "whole number", .def_word = "asked of `metadata`",                        \
+	             .flags = CONF_ZERO_IS_NONE, .set = set_id),                                       \
+	    CONF_ROW("endpoint", conf_string, HCLOUD(endpoint), DEFAULT_ENDPOINT, "Where the API is.", \
+	             .word = "`https://` URL", .check = check_endpoint),                               \
+	    CONF_ROW("caFile", conf_string, HCLOUD(ca_file), NULL, "Verifies it.",                     \
+	             .def_word = "the system's", .check = conf_check_file),                            \
+	    CONF_ROW("metadata", conf_string, HCLOUD(metadata), DEFAULT_METADATA,                      \
+	             "Answers with this server's id.", .word = "URL with an address as host",          \
 	             .check = check_metadata)
 
 const struct conf_field config_hcloud_fields[] = {HCLOUD_FIELDS, {0}};
@@ -147,16 +156,12 @@ struct hcloud_document {
 };
 
 const struct conf_field config_hcloud_document_fields[] = {
-    {.key = "name",
-     .set = config_set_vip,
-     .offset = offsetof(struct hcloud_document, vip),
-     .flags = CONF_REQUIRED},
-    {.key = "link",
-     .set = conf_set_text,
-     .offset = offsetof(struct hcloud_document, link),
-     .flags = CONF_REQUIRED,
-     .check = config_check_link,
-     .size = IFNAMSIZ},
+    CONF_ROW("name", conf_addr, offsetof(struct hcloud_document, vip), NULL,
+             "As that of a Layer2VIPConfig. Of a floating IPv6 range, one address in it.",
+             .set = config_set_vip, .flags = CONF_REQUIRED),
+    CONF_ROW("link", conf_text, offsetof(struct hcloud_document, link), NULL,
+             "The link that the packets come in by.", .word = "link name, 15 characters",
+             .flags = CONF_REQUIRED, .check = config_check_link, .size = IFNAMSIZ),
     HCLOUD_FIELDS,
     {0},
 };

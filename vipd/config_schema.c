@@ -58,31 +58,42 @@ static void set_whole_seconds(struct conf *conf, const struct conf_field *field,
 
 #define HEALTH(member) offsetof(struct config_health, member)
 static const struct conf_field health_fields[] = {
-    CONF_ROW("enabled", conf_bool, HEALTH(enabled), "true", NULL),
-    CONF_ROW("url", conf_string, HEALTH(url), "https://127.0.0.1:6443/readyz", NULL,
-             .check = config_check_health_url),
-    CONF_ROW("serverName", conf_string, HEALTH(server_name), "kubernetes", NULL,
-             .check = conf_check_server_name),
-    CONF_ROW("caFile", conf_string, HEALTH(ca_file), CONFIG_CA_FILE, NULL,
+    CONF_ROW("enabled", conf_bool, HEALTH(enabled), "true",
+             "Off: the node counts as fit, whatever its API server does."),
+    CONF_ROW("url", conf_string, HEALTH(url), "https://127.0.0.1:6443/readyz", "What is asked.",
+             .word = "URL with an IP address as host", .check = config_check_health_url),
+    CONF_ROW("serverName", conf_string, HEALTH(server_name), "kubernetes",
+             "The name to verify in the certificate.", .check = conf_check_server_name),
+    CONF_ROW("caFile", conf_string, HEALTH(ca_file), CONFIG_CA_FILE, "Verifies it.",
              .check = conf_check_file),
-    CONF_ROW("clientCertFile", conf_string, HEALTH(client_cert_file), NULL, NULL,
+    CONF_ROW("clientCertFile", conf_string, HEALTH(client_cert_file), NULL,
+             "Client certificate, where anonymous requests are refused. With `clientKeyFile`.",
+             .def_word = "`/etc/fairlead/pki/probe.crt`, see below", .check = conf_check_file),
+    CONF_ROW("clientKeyFile", conf_string, HEALTH(client_key_file), NULL, "Its key.",
+             .def_word = "`/etc/fairlead/pki/probe.key`, see below", .flags = CONF_SECRET,
              .check = conf_check_file),
-    CONF_ROW("clientKeyFile", conf_string, HEALTH(client_key_file), NULL, NULL,
-             .flags = CONF_SECRET, .check = conf_check_file),
-    CONF_ROW("interval", conf_duration, HEALTH(interval_us), "1s", NULL, .min = 100 * US_PER_MS,
+    CONF_ROW("interval", conf_duration, HEALTH(interval_us), "1s", "Between two questions.",
+             .min = 100 * US_PER_MS, .max = 60 * US_PER_S),
+    CONF_ROW("timeout", conf_duration, HEALTH(timeout_us), "1s",
+             "A question without an answer counts as bad after this.", .min = 50 * US_PER_MS,
              .max = 60 * US_PER_S),
-    CONF_ROW("timeout", conf_duration, HEALTH(timeout_us), "1s", NULL, .min = 50 * US_PER_MS,
-             .max = 60 * US_PER_S),
-    CONF_ROW("rise", conf_unsigned, HEALTH(rise), "2", NULL, .min = 1, .max = 100),
-    CONF_ROW("fall", conf_unsigned, HEALTH(fall), "3", NULL, .min = 1, .max = 100),
+    CONF_ROW("rise", conf_unsigned, HEALTH(rise), "2",
+             "Good answers in a row until the node is fit.", .min = 1, .max = 100),
+    CONF_ROW("fall", conf_unsigned, HEALTH(fall), "3",
+             "Bad answers in a row until it is not. A connection that this node itself refuses "
+             "counts as all of them: no process listens.",
+             .min = 1, .max = 100),
     {0},
 };
 
 #define POLICY(member) offsetof(struct config_policy, member)
 static const struct conf_field announce_fields[] = {
-    CONF_ROW("refresh", conf_duration, POLICY(announce_refresh_us), "1m", NULL,
+    CONF_ROW("refresh", conf_duration, POLICY(announce_refresh_us), "1m",
+             "The address is announced again this often while it is held. 0: never.",
              .flags = CONF_OR_ZERO, .min = US_PER_S, .max = 1 * HOURS),
-    CONF_ROW("repeats", conf_unsigned, POLICY(announce_repeats), "5", NULL, .min = 0, .max = 60),
+    CONF_ROW("repeats", conf_unsigned, POLICY(announce_repeats), "5",
+             "Announcements after taking the address, a second apart, behind the first three.",
+             .min = 0, .max = 60),
     {0},
 };
 
@@ -146,28 +157,55 @@ static const struct conf_type health_type = {
     .set = conf_set_map, .print_block = print_health, .equal = equal_health, .is_map = true};
 
 #define DOCUMENT(member) offsetof(struct policy_document, member)
+#define N_DOCUMENT_FIELDS 2 /* behind these come those of the policy, with which it begins */
 const struct conf_field config_policy_fields[] = {
-    CONF_ROW("name", conf_string, DOCUMENT(name), NULL, NULL),
-    CONF_ROW("leaseTTL", conf_duration, DOCUMENT(lease_ttl_us), "10s", NULL,
-             .flags = CONF_ZERO_IS_NONE, .set = set_whole_seconds, .min = 2 * US_PER_S,
-             .max = 300 * US_PER_S),
-#define N_DOCUMENT_FIELDS 2 /* what follows is of the policy, with which the document begins */
-    CONF_ROW("fenceWindow", conf_duration, DOCUMENT(policy.fence_window_us), "0", NULL,
+    CONF_ROW("name", conf_string, DOCUMENT(name), NULL,
+             "The VIP that this document is for; without it, all.", .word = "address of a VIP"),
+    CONF_ROW("leaseTTL", conf_duration, DOCUMENT(lease_ttl_us), "10s",
+             "A dead node leaves the list of candidates after this; it does not decide how long a "
+             "failover takes. One for the whole node: only in the document without `name`.",
+             .word = "2s to 5m, whole seconds", .flags = CONF_ZERO_IS_NONE,
+             .set = set_whole_seconds, .min = 2 * US_PER_S, .max = 300 * US_PER_S),
+    CONF_ROW("fenceWindow", conf_duration, DOCUMENT(policy.fence_window_us), "0",
+             "How long an owner goes on without a confirmation from etcd. It bounds two owners and "
+             "sets how long a failover takes. 0: vipd chooses it.",
              .flags = CONF_OR_ZERO, .min = 500 * US_PER_MS, .max = 60 * US_PER_S),
-    CONF_ROW("fence", conf_choice, DOCUMENT(policy.fence), "auto", NULL, .choices = fence_names),
-    CONF_ROW("priority", conf_int, DOCUMENT(policy.priority), "100", NULL, .min = 0, .max = 1000),
-    CONF_ROW("preempt", conf_bool, DOCUMENT(policy.preempt), "false", NULL),
-    CONF_ROW("avoidEtcdLeader", conf_bool, DOCUMENT(policy.avoid_etcd_leader), "true", NULL),
-    CONF_ROW("holdDown", conf_duration, DOCUMENT(policy.hold_down_us), "30s", NULL, .min = 0,
-             .max = 1 * HOURS),
-    CONF_ROW("healthCheck", health_type, DOCUMENT(policy.health), NULL, NULL,
-             .fields = health_fields),
-    CONF_ROW("announce", announce_type, DOCUMENT(policy), NULL, NULL, .choices = announce_names,
+    CONF_ROW("fence", conf_choice, DOCUMENT(policy.fence), "auto",
+             "What takes the address away if vipd cannot. `nftables`: a rule that expires to the "
+             "millisecond, and the lifetime of the address behind it. `lifetime`: the lifetime "
+             "alone, in whole seconds, with a `fenceWindow` of at least 3s. `auto`: nftables where "
+             "the kernel has it.",
+             .choices = fence_names),
+    CONF_ROW("priority", conf_int, DOCUMENT(policy.priority), "100",
+             "Higher is preferred among healthy nodes.", .min = 0, .max = 1000),
+    CONF_ROW("preempt", conf_bool, DOCUMENT(policy.preempt), "false",
+             "Move the VIP to a healthy node of higher priority, though nothing is wrong. Every "
+             "move cuts connections."),
+    CONF_ROW("avoidEtcdLeader", conf_bool, DOCUMENT(policy.avoid_etcd_leader), "true",
+             "Among equals prefer a node that is not etcd's leader, so that one death costs one "
+             "failover. Among those that are still equal the node that owns the fewest VIPs comes "
+             "first."),
+    CONF_ROW("holdDown", conf_duration, DOCUMENT(policy.hold_down_us), "30s",
+             "Least time between two moves that nothing forces.", .min = 0, .max = 1 * HOURS),
+    CONF_ROW("healthCheck", health_type, DOCUMENT(policy.health), NULL,
+             "The gate on this node's API server.", .fields = health_fields),
+    CONF_ROW("announce", announce_type, DOCUMENT(policy), NULL,
+             "How the network learns where the address is. `layer2`: ARP and neighbour "
+             "advertisements on the link. `bgp`: a routing daemon of the node exports the address "
+             "([bgp.md](bgp.md)). A map is `layer2` with the keys below.",
+             .word = "`layer2`, `bgp`, or a map", .def_word = "`layer2`", .choices = announce_names,
              .fields = announce_fields),
-    CONF_ROW("conflict", conf_choice, DOCUMENT(policy.conflict), "refuse", NULL,
+    CONF_ROW("conflict", conf_choice, DOCUMENT(policy.conflict), "refuse",
+             "What vipd does about another host that has the address. `refuse`: it takes no part "
+             "while that host answers, but for the case below. `warn`: it takes the address and "
+             "warns. `off`: it sends no probe. Only with `announce: layer2`.",
              .choices = conflict_names),
-    CONF_ROW("destroySockets", conf_bool, DOCUMENT(policy.destroy_sockets), "true", NULL),
-    CONF_ROW("outsideCheck", conf_bool, DOCUMENT(policy.outside_check), "true", NULL),
+    CONF_ROW("destroySockets", conf_bool, DOCUMENT(policy.destroy_sockets), "true",
+             "After losing the VIP, destroy its TCP sockets on this node, so that clients "
+             "reconnect at once."),
+    CONF_ROW("outsideCheck", conf_bool, DOCUMENT(policy.outside_check), "true",
+             "Each other node connects to the VIP once a second; where most of them cannot, the "
+             "owner hands it to another node. Off while `healthCheck` is off."),
     {0},
 };
 

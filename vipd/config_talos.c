@@ -76,16 +76,15 @@ struct layer2 {
 };
 
 const struct conf_field config_layer2_fields[] = {
-    {.key = "name",
-     .set = config_set_vip,
-     .offset = offsetof(struct layer2, vip),
-     .flags = CONF_REQUIRED},
-    {.key = "link",
-     .set = conf_set_text,
-     .offset = offsetof(struct layer2, link),
-     .flags = CONF_REQUIRED,
-     .check = config_check_link,
-     .size = IFNAMSIZ},
+    CONF_ROW("name", conf_addr, offsetof(struct layer2, vip), NULL,
+             "The VIP, without a prefix length. Not unspecified, loopback, multicast, link-local "
+             "or broadcast, and no address of the node itself.",
+             .set = config_set_vip, .flags = CONF_REQUIRED),
+    CONF_ROW("link", conf_text, offsetof(struct layer2, link), NULL,
+             "The link that gets the address: a device, bond, VLAN or bridge. It need not exist "
+             "yet; with `announce: bgp` vipd makes a dummy where there is none.",
+             .word = "link name, 15 characters", .flags = CONF_REQUIRED, .check = config_check_link,
+             .size = IFNAMSIZ),
     {0},
 };
 

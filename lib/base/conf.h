@@ -187,7 +187,9 @@ struct conf_field {
 	/* False: the section is not printed. NULL: it is. */
 	bool (*is_set)(const void *slot);
 	const char *def; /* the default, as it would be written; NULL: zero, or set by code */
-	const char *doc; /* for the reference page, a sentence */
+	/* For the reference pages, in Markdown: what the key does; and what stands there as type and
+	 * default, where the rest of the row does not say it. */
+	const char *doc, *word, *def_word;
 };
 
 /* A row as most are: key, type, offset, default, sentence, then others by name. */

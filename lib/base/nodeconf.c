@@ -58,10 +58,10 @@ static bool has_port(const void *slot)
 	return false;
 }
 
-#define PORT(key, daemon)                                                                     \
-	[NODECONF_##daemon] =                                                                     \
-	    CONF_ROW(key, conf_endpoint, sizeof(struct endpoint) * NODECONF_##daemon, NULL, NULL, \
-	             .set = set_port)
+#define PORT(key, daemon)                                                      \
+	[NODECONF_##daemon] = CONF_ROW(                                            \
+	    key, conf_endpoint, sizeof(struct endpoint) * NODECONF_##daemon, NULL, \
+	    "Where " key " gives them.", .word = "loopback address with port", .set = set_port)
 static const struct conf_field metrics_fields[] = {
     PORT("vipd", VIPD),       PORT("prism", PRISM),       PORT("etcdwatch", ETCDWATCH),
     PORT("netconf", NETCONF), [NODECONF_N_DAEMONS] = {0},
@@ -69,10 +69,18 @@ static const struct conf_field metrics_fields[] = {
 
 #define NODE(member) offsetof(struct nodeconf, member)
 const struct conf_field nodeconf_fields[] = {
-    CONF_ROW("name", conf_text, NODE(name), NULL, NULL, .check = check_name,
-             .size = NODECONF_NAME_MAX + 1),
-    CONF_ROW("metrics", conf_map, NODE(metrics), NULL, NULL, .fields = metrics_fields,
-             .is_set = has_port),
+    CONF_ROW("name", conf_text, NODE(name), NULL,
+             "The name of this node in the race for VIPs and among those who take snapshots: "
+             "unique, and best the name of its Kubernetes node. Without it: the host name of a "
+             "Talos document, else that of the machine, in lower case.",
+             .word = "lower-case letters, digits, `-` and `.`, 63 characters",
+             .def_word = "the host name", .check = check_name, .size = NODECONF_NAME_MAX + 1),
+    CONF_ROW("metrics", conf_map, NODE(metrics), NULL,
+             "Where on this machine the daemons give their metrics besides their control sockets: "
+             "`/metrics`, for a scraper here ([control.md](control.md)). An address of "
+             "`127.0.0.0/8` or `[::1]` alone, since nothing is asked of who connects; each a port "
+             "of its own. One that another program has is tried again every 5 s.",
+             .fields = metrics_fields, .is_set = has_port),
     {0},
 };
 
