@@ -14,7 +14,7 @@
 #include "base/nodeconf.h"
 #include "netconf/change/explain.h"
 #include "netconf/change/look.h"
-#include "netconf/dhcp/renew.h"
+#include "netconf/dhcp/dhcpclients.h"
 
 #define DHCP_CLIENT "dhcpcd"          /* in PATH */
 #define DHCP_HOOK "netconf-dhcp-hook" /* beside our own */

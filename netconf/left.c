@@ -13,7 +13,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "netconf/change/lockfile.h"
 #include "netconf/change/rescue.h"
 #include "netconf/change/statedir.h"
 

@@ -11,7 +11,6 @@
 #include "base/printable.h"
 #include "netconf/change/beside.h"
 #include "netconf/config/config.h"
-#include "netconf/config/config_describe.h"
 #include "netconf/kernel/devices.h"
 #include "netconf/change/explain.h"
 #include "netconf/change/ledger.h"

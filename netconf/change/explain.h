@@ -43,3 +43,12 @@ json_t *explain_notes(const struct plan *plan, const struct resolution *resoluti
 #define EXPLAIN_REFUSAL_MAX (PLAN_REASON_MAX + MODEL_ORIGIN_TEXT_MAX + 16)
 bool explain_refusal(const struct plan *plan, const struct resolution *resolution,
                      char ret_reason[static EXPLAIN_REFUSAL_MAX]);
+
+/*
+ * Whether a plan may cut this node off from the other members of etcd. More than what its class
+ * says: a step that loses no frame may send them all to where nobody is. Pure.
+ */
+
+/* before: the network that the plan was made for. */
+bool risk_is_disruptive(const struct plan *plan, const struct model *before,
+                        const struct beside *beside);

@@ -12,7 +12,7 @@
 #include "base/mono.h"
 #include "netconf/dhcp/dhcpfile.h"
 #include "netconf/kernel/devices.h"
-#include "netconf/config/wireguard_keys.h"
+#include "netconf/config/config.h"
 
 /* --- what is never touched --- */
 

@@ -12,45 +12,31 @@
 #include "netconf/change/phase.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
-#include "base/macro.h"
+#include "base/fsm.h"
 
-#define NOTHING PHASES
+#define TO(phase) FSM_TO(PHASE_##phase)
 
-static const enum phase table[PHASES][PHASE_EVENTS] = {
-    [PHASE_PREPARED] = {PHASE_APPLYING, NOTHING, PHASE_ROLLING_BACK, NOTHING, NOTHING, NOTHING,
-                        PHASE_ROLLING_BACK, PHASE_ROLLING_BACK, NOTHING, NOTHING},
-    [PHASE_APPLYING] = {NOTHING, PHASE_PROBING, PHASE_ROLLING_BACK, NOTHING, NOTHING, NOTHING,
-                        PHASE_ROLLING_BACK, PHASE_ROLLING_BACK, NOTHING, NOTHING},
-    [PHASE_PROBING] = {NOTHING, NOTHING, PHASE_ROLLING_BACK, PHASE_AWAITING, PHASE_ROLLING_BACK,
-                       NOTHING, PHASE_ROLLING_BACK, PHASE_ROLLING_BACK, NOTHING, NOTHING},
-    [PHASE_AWAITING] = {NOTHING, NOTHING, PHASE_ROLLING_BACK, NOTHING, NOTHING, PHASE_CONFIRMED,
-                        PHASE_ROLLING_BACK, PHASE_ROLLING_BACK, NOTHING, NOTHING},
-    [PHASE_CONFIRMED] = {NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING,
-                         NOTHING, NOTHING},
-    [PHASE_ROLLING_BACK] = {NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING,
-                            PHASE_ROLLED_BACK, PHASE_HALF_UNDONE},
-    [PHASE_HALF_UNDONE] = {NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, PHASE_ROLLING_BACK,
-                           NOTHING, NOTHING, NOTHING},
-    [PHASE_ROLLED_BACK] = {NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING,
-                           NOTHING, NOTHING},
+static const struct fsm_state phases[PHASES] = {
+    [PHASE_PREPARED] = {"prepared", TO(APPLYING) | TO(ROLLING_BACK)},
+    [PHASE_APPLYING] = {"applying", TO(PROBING) | TO(ROLLING_BACK)},
+    [PHASE_PROBING] = {"probing", TO(AWAITING) | TO(ROLLING_BACK)},
+    [PHASE_AWAITING] = {"awaiting", TO(CONFIRMED) | TO(ROLLING_BACK)},
+    [PHASE_CONFIRMED] = {"confirmed", 0},
+    [PHASE_ROLLING_BACK] = {"rolling-back", TO(ROLLED_BACK) | TO(HALF_UNDONE)},
+    [PHASE_HALF_UNDONE] = {"half-undone", TO(ROLLING_BACK)},
+    [PHASE_ROLLED_BACK] = {"rolled-back", 0},
 };
 
-static const char *const names[PHASES] = {
-    [PHASE_PREPARED] = "prepared",       [PHASE_APPLYING] = "applying",
-    [PHASE_PROBING] = "probing",         [PHASE_AWAITING] = "awaiting",
-    [PHASE_CONFIRMED] = "confirmed",     [PHASE_ROLLING_BACK] = "rolling-back",
-    [PHASE_HALF_UNDONE] = "half-undone", [PHASE_ROLLED_BACK] = "rolled-back",
-};
-
-int phase_next(enum phase phase, enum phase_event event, enum phase *ret_next)
+bool phase_allows(enum phase from, enum phase to)
 {
-	if (table[phase][event] == NOTHING)
-		return -EINVAL;
-	*ret_next = table[phase][event];
-	return 0;
+	return fsm_allows(phases, PHASES, from, to);
+}
+
+void phase_check(enum phase from, enum phase to)
+{
+	fsm_check(phases, PHASES, from, to);
 }
 
 bool phase_is_over(enum phase phase)
@@ -84,13 +70,13 @@ bool phase_is_stuck(enum phase phase, int64_t now_us, int64_t deadline_us)
 
 const char *phase_name(enum phase phase)
 {
-	return names[phase];
+	return phases[phase].name;
 }
 
 int phase_parse(const char *name, enum phase *ret_phase)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i], name) == 0) {
+	for (size_t i = 0; i < PHASES; i++) {
+		if (strcmp(phases[i].name, name) == 0) {
 			*ret_phase = (enum phase) i;
 			return 0;
 		}

@@ -22,22 +22,10 @@ enum phase {
 	PHASES,             /* how many */
 };
 
-enum phase_event {
-	PHASE_BEGIN,   /* the guard watches */
-	PHASE_SETTLED, /* an empty plan was made from what was observed */
-	PHASE_FAILED,  /* a step was refused, or the network is not what was asked for */
-	PHASE_PROBES_GOOD,
-	PHASE_PROBES_BAD,
-	PHASE_CONFIRM,
-	PHASE_ABANDON,  /* the operator wants the old network */
-	PHASE_DEADLINE, /* the phase has taken too long */
-	PHASE_UNDONE,
-	PHASE_GAVE_UP, /* it was tried to undo it for long enough */
-	PHASE_EVENTS,  /* how many */
-};
-
-/* 0, or -EINVAL: this does not happen now. */
-int phase_next(enum phase phase, enum phase_event event, enum phase *ret_next);
+/* Whether one may follow the other. phase_check() is for the one who writes the phase: a move that
+ * is not allowed aborts. */
+bool phase_allows(enum phase from, enum phase to);
+void phase_check(enum phase from, enum phase to);
 bool phase_is_over(enum phase phase);
 /* Whether a guard watches: something is to be done by a deadline. */
 bool phase_is_watched(enum phase phase);

@@ -9,13 +9,16 @@
  */
 
 #include <ev.h>
+#include <stddef.h>
 
 #include "base/cleanup.h"
-#include "netconf/change/carry.h"
+#include "netconf/kernel/kernel.h"
+#include "netconf/plan/plan.h"
 
 struct settle;
 
 #define SETTLE_ROUNDS_MAX 5
+#define SETTLE_REASON_MAX (OP_TEXT_MAX + 512)
 
 struct settle_ops {
 	/* Observes, and says what there is and what is left to do. Both are the settling's then. 0 or
@@ -34,7 +37,7 @@ struct settle_result {
 	/* What has come of it. NULL: it could not be observed since the last step. Borrowed until the
 	 * callback that is given the result returns. */
 	const struct model *have;
-	char reason[CARRY_REASON_MAX];
+	char reason[SETTLE_REASON_MAX];
 };
 
 typedef void (*settle_done_fn)(const struct settle_result *result, void *userdata);

@@ -16,6 +16,7 @@
  */
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "netconf/change/checkpoint.h"
 
@@ -54,3 +55,14 @@ int statedir_finish_confirmed(const char *state_dir, const struct checkpoint_sta
 /* It was undone, or there is nothing to undo: its files go, even if how it ended cannot be written;
  * the first error. */
 int statedir_finish_other(const char *state_dir, const struct statedir_outcome *outcome);
+
+/*
+ * Who is at work: a lock that ends with its process, however that ends, and that tells who has it
+ * (fcntl(2), record locks). A process opens a file of these once, and keeps it.
+ */
+
+/* A descriptor that keeps the lock; -EAGAIN: another process has it; or -errno. */
+int lockfile_take(const char *path);
+
+/* The process that has it, 0: nobody; or -errno. Not for a lock of one's own. */
+pid_t lockfile_holder(const char *path);

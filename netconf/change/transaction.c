@@ -16,7 +16,212 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "netconf/change/follow.h"
 #include "netconf/change/statedir.h"
+
+/* --- what there is to do in each phase --- */
+
+/*
+ * What there is to do in each phase of a change: its steps, the leases that it follows, the probes,
+ * the way back, which is known from memory unless another process began it.
+ */
+
+#define REREAD_S 0.5
+
+/* --- applying, and following leases --- */
+
+static struct apply_host apply_host_of(struct transaction *t, settle_done_fn done)
+{
+	return (struct apply_host){
+	    .ev = t->host.ev,
+	    .kernel = t->host.kernel,
+	    .ledger = t->host.ledger,
+	    .clients = t->host.clients,
+	    .runtime_dir = t->host.runtime_dir,
+	    .dir = t->dir,
+	    .config = t->config,
+	    .management = t->management,
+	    .plan = t->plan,
+	    .beside = t->beside,
+	    .done = done,
+	    .userdata = t,
+	};
+}
+
+static void on_applied(const struct settle_result *result, void *userdata)
+{
+	struct transaction *t = userdata;
+
+	t->apply = NULL;
+	log_info("carried_out", "id=%s steps=%zu rounds=%u", t->state.id, result->n_done,
+	         result->rounds);
+	transaction_enter(t, result->r < 0 ? PHASE_ROLLING_BACK : PHASE_PROBING, result->reason);
+}
+
+static void apply(struct transaction *t)
+{
+	struct apply_host host = apply_host_of(t, on_applied);
+
+	t->apply = apply_start(&host);
+}
+
+static void follow(struct transaction *t);
+
+static void on_followed(const struct settle_result *result, void *userdata)
+{
+	struct transaction *t = userdata;
+
+	t->apply = NULL;
+	follow_tell(result);
+	follow(t);
+}
+
+/* Not before it has settled; then the probes have judged without. */
+static void follow(struct transaction *t)
+{
+	struct apply_host host = apply_host_of(t, on_followed);
+
+	if (!t->follow_is_due || t->apply != NULL || t->state.phase != PHASE_AWAITING ||
+	    t->config == NULL || t->config->n_dhcps == 0)
+		return;
+	t->follow_is_due = false;
+	t->apply = apply_follow(&host);
+}
+
+void transaction_follow(struct transaction *t)
+{
+	t->follow_is_due = true;
+	follow(t);
+}
+
+/* --- probing --- */
+
+static void on_judged(const char *lost, void *userdata)
+{
+	/* It goes with the probes. */
+	AUTO(free) char *reason = lost != NULL ? xstrdup(lost) : NULL;
+
+	transaction_enter(userdata, lost != NULL ? PHASE_ROLLING_BACK : PHASE_AWAITING, reason);
+}
+
+static void probe(struct transaction *t)
+{
+	AUTO(model_free) struct model *have = NULL;
+
+	if (kernel_observe(t->host.kernel, &have) < 0)
+		have = model_new();
+	else if (ledger_owned(t->host.ledger) != NULL)
+		owned_judge(ledger_owned(t->host.ledger), have);
+	probes_judge(t->probes, have, on_judged, t);
+}
+
+/* --- the way back --- */
+
+/* The way back is kept, for the operator and for the next start. */
+static void give_up(struct transaction *t, const char *left)
+{
+	(void) snprintf(t->state.left, sizeof(t->state.left), "%s", left);
+	log_error(
+	    "half_undone",
+	    "id=%s left=\"%s\" reason=\"'fairlead net rollback' tries again, 'fairlead net discard' "
+	    "gives up\"",
+	    t->state.id, left);
+	transaction_enter(t, PHASE_HALF_UNDONE, t->state.reason);
+	watchman_free(TAKE_PTR(t->watchman));
+}
+
+static void on_undone(const struct settle_result *result, void *userdata)
+{
+	struct transaction *t = userdata;
+
+	t->undo = NULL;
+	if (result->r < 0) {
+		give_up(t, result->reason);
+		return;
+	}
+	transaction_enter(t, PHASE_ROLLED_BACK, "");
+	undo_record(t->host.state_dir, &t->state, result->n_done);
+	transaction_finish(t, NULL);
+}
+
+static void on_tried(const struct settle_result *result, void *userdata)
+{
+	struct transaction *t = userdata;
+
+	(void) snprintf(t->state.left, sizeof(t->state.left), "%s", result->reason);
+}
+
+static int find_way_back(struct transaction *t, struct undo_parts *ret_parts)
+{
+	if (t->before == NULL)
+		return undo_read(t->dir, &t->state, ret_parts);
+	*ret_parts = (struct undo_parts){
+	    .dir = t->dir,
+	    .before = TAKE_PTR(t->before),
+	    .plan = TAKE_PTR(t->plan),
+	    .beside = beside_to_json(t->beside),
+	    .began_us = t->state.began_us,
+	};
+	return 0;
+}
+
+static void undo(struct transaction *t)
+{
+	struct undo_parts parts;
+	int r = find_way_back(t, &parts);
+
+	if (r < 0) {
+		(void) log_error_errno(r, "way_back_unreadable", "dir=%s", t->dir);
+		t->unreadable = r;
+		ev_timer_start(t->host.ev, &t->reread);
+		return;
+	}
+	t->undo = undo_start(t->host.ev, t->host.kernel, t->host.ledger, &parts, UNDO_TRY_US, on_tried,
+	                     on_undone, t);
+}
+
+/* What is damaged stays so, and to guess would be to take addresses away. What cannot be read now
+ * may be readable in a moment; if it is not by the deadline, the guard tries it in our place. */
+static void reread_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	struct transaction *t = CONTAINER_OF(timer, struct transaction, reread);
+
+	if (t->unreadable == -EBADMSG || t->unreadable == -ENOENT)
+		give_up(t, UNDO_DAMAGED);
+	else
+		undo(t);
+}
+
+/* --- all of it --- */
+
+void transaction_work_init(struct transaction *t)
+{
+	ev_timer_init(&t->reread, reread_timer_cb, REREAD_S, 0.);
+}
+
+void transaction_work(struct transaction *t)
+{
+	switch (t->state.phase) {
+	case PHASE_APPLYING:
+		apply(t);
+		break;
+	case PHASE_PROBING:
+		probe(t);
+		break;
+	case PHASE_AWAITING:
+		follow(t);
+		break;
+	case PHASE_ROLLING_BACK:
+		undo(t);
+		break;
+	case PHASE_PREPARED:
+	case PHASE_HALF_UNDONE:
+	case PHASE_CONFIRMED:
+	case PHASE_ROLLED_BACK:
+	case PHASES:
+		break;
+	}
+}
 
 DEFINE_AUTO(json_t, json_decref);
 
@@ -77,13 +282,12 @@ static int begin_phase(struct transaction *t)
 	return r;
 }
 
-void transaction_enter(struct transaction *t, enum phase_event event, const char *reason)
+void transaction_enter(struct transaction *t, enum phase next, const char *reason)
 {
-	enum phase old = t->state.phase, next;
-	int r = phase_next(old, event, &next);
+	enum phase old = t->state.phase;
+	int r;
 
-	if (r < 0)
-		return;
+	phase_check(old, next);
 	t->state.phase = next;
 	/* Of several attempts to undo it, the first one's is the reason. */
 	if (next == PHASE_ROLLING_BACK && t->state.reason[0] == '\0')
@@ -95,7 +299,7 @@ void transaction_enter(struct transaction *t, enum phase_event event, const char
 	r = begin_phase(t);
 	/* Whoever came after us would not know: what cannot be written down is not done. */
 	if (r < 0 && next < PHASE_CONFIRMED)
-		transaction_enter(t, PHASE_FAILED, "the state directory cannot be written");
+		transaction_enter(t, PHASE_ROLLING_BACK, "the state directory cannot be written");
 	else
 		transaction_work(t);
 }
@@ -104,7 +308,7 @@ static void deadline_cb(void *userdata)
 {
 	struct transaction *t = userdata;
 
-	transaction_enter(t, PHASE_DEADLINE,
+	transaction_enter(t, PHASE_ROLLING_BACK,
 	                  t->state.phase == PHASE_AWAITING ? "nobody confirmed it in time"
 	                                                   : "it took too long");
 }
@@ -113,7 +317,7 @@ static void deadline_cb(void *userdata)
 
 static void head_start_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
 {
-	transaction_enter(CONTAINER_OF(timer, struct transaction, head_start), PHASE_BEGIN, "");
+	transaction_enter(CONTAINER_OF(timer, struct transaction, head_start), PHASE_APPLYING, "");
 }
 
 static void on_watched(void *userdata)
@@ -248,10 +452,10 @@ static void go_on(struct transaction *t)
 	case PHASE_PREPARED:
 	case PHASE_APPLYING:
 	case PHASE_PROBING:
-		transaction_enter(t, PHASE_FAILED, "netconf ended in the middle of it");
+		transaction_enter(t, PHASE_ROLLING_BACK, "netconf ended in the middle of it");
 		break;
 	case PHASE_HALF_UNDONE:
-		transaction_enter(t, PHASE_ABANDON, "netconf was started anew");
+		transaction_enter(t, PHASE_ROLLING_BACK, "netconf was started anew");
 		break;
 	case PHASE_ROLLING_BACK:
 		(void) begin_phase(t);
@@ -317,23 +521,22 @@ int transaction_confirm(struct transaction *t)
 {
 	struct checkpoint_state confirmed = t->state;
 	struct config *config = NULL;
-	enum phase next;
-	int r = phase_next(t->state.phase, PHASE_CONFIRM, &next);
+	int r;
 
-	if (r < 0)
-		return r;
+	if (!phase_allows(t->state.phase, PHASE_CONFIRMED))
+		return -EINVAL;
 	r = load_text(t, &config);
 	if (r < 0)
 		return r;
 	/* This file is the moment from which on it stays, whatever dies. */
-	confirmed.phase = next;
+	confirmed.phase = PHASE_CONFIRMED;
 	r = checkpoint_write_state(t->dir, &confirmed);
 	if (r < 0) {
 		config_free(config);
 		return r;
 	}
 	log_notice("net_phase", "id=%s old=%s new=%s reason=\"\"", t->state.id,
-	           phase_name(t->state.phase), phase_name(next));
+	           phase_name(t->state.phase), phase_name(confirmed.phase));
 	t->state = confirmed;
 	set_deadline(t);
 	r = statedir_finish_confirmed(t->host.state_dir, &t->state);
@@ -346,14 +549,11 @@ int transaction_confirm(struct transaction *t)
 
 int transaction_abandon(struct transaction *t, const char *reason)
 {
-	enum phase next;
-	int r = phase_next(t->state.phase, PHASE_ABANDON, &next);
-
-	if (r < 0)
-		return r;
+	if (!phase_allows(t->state.phase, PHASE_ROLLING_BACK))
+		return -EINVAL;
 	if (t->watchman == NULL)
 		watch(t, false);
-	transaction_enter(t, PHASE_ABANDON, reason);
+	transaction_enter(t, PHASE_ROLLING_BACK, reason);
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 
 /*
  * Between a change's phases (transaction.c) and what there is to do in each (transaction_work.c).
- * Work tells how it ended by an event, as its last act; only phases write the phase. Nobody else
+ * Work enters the next phase as its last act; only phases write the phase. Nobody else
  * includes this.
  */
 
@@ -35,9 +35,8 @@ struct transaction {
 
 /* --- transaction.c --- */
 
-/* An event that the phase does not know is passed over. The reason may be NULL where nothing is
- * wrong. */
-void transaction_enter(struct transaction *t, enum phase_event event, const char *reason);
+/* The phase may follow the one before. The reason may be NULL where nothing is wrong. */
+void transaction_enter(struct transaction *t, enum phase next, const char *reason);
 /* The end: frees it, then tells the host, whose the configuration is. */
 void transaction_finish(struct transaction *t, struct config *config);
 

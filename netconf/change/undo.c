@@ -16,7 +16,7 @@
 #include "base/mono.h"
 #include "netconf/change/beside.h"
 #include "netconf/change/statedir.h"
-#include "netconf/change/wayback.h"
+#include "netconf/plan/plan.h"
 
 #define PAUSE_MIN_US US_PER_S
 #define PAUSE_MAX_US (8 * US_PER_S)

@@ -9,6 +9,7 @@
 
 #include <ev.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/cleanup.h"
 
@@ -29,3 +30,19 @@ struct watchman *watchman_start(struct ev_loop *ev, const char *program, const c
 /* The guard ends by itself when the change is over. */
 void watchman_free(struct watchman *watchman);
 DEFINE_AUTO(struct watchman, watchman_free);
+
+/* Another process, by a descriptor that stands for just that one (pidfd_open(2)): to hear at once
+ * of its end, whether or not it is our child. */
+
+struct process;
+
+typedef void (*process_gone_fn)(void *userdata);
+
+/* `gone` is called once, from the loop; the handle stays. 0, -ESRCH: it is gone already, or
+ * -errno. */
+int process_watch(struct ev_loop *ev, pid_t pid, process_gone_fn gone, void *userdata,
+                  struct process **ret_process);
+pid_t process_pid(const struct process *process);
+void process_kill(const struct process *process); /* SIGKILL */
+void process_free(struct process *process);
+DEFINE_AUTO(struct process, process_free);

@@ -22,6 +22,7 @@
 #include "netconf/model/host.h"
 #include "netconf/model/model.h"
 #include "netconf/config/selector.h"
+#include "netconf/model/wireguard.h"
 
 #define CONFIG_LINKS_MAX 4096
 #define CONFIG_PORTS_MAX 64        /* of one bond, bridge or VRF */
@@ -166,3 +167,38 @@ int config_convert(struct config *config, const struct device *devices, size_t n
                    conf_message_fn error, void *userdata);
 /* Without the policy unless it says something. */
 void config_print_converted(const struct config *config, FILE *out);
+
+/*
+ * The files of a configuration as one text, so that what was applied can be kept as it was,
+ * whatever becomes of the files. Comments and secrets are in it.
+ */
+
+/* Each file a part of the stream of documents, with its name in a comment. The caller frees it. 0,
+ * -EFBIG: more than one file may have; or -errno. */
+int sources_read(const struct conf_strings *files, char **ret_text);
+
+/*
+ * Keys that a configuration only names files for. Blocking, when a network is about to be planned.
+ */
+
+typedef void (*wireguard_unread_fn)(const char *path, int error, void *userdata);
+
+/* Each key with a file is read from it: 32 bytes in base64, as wg(8) has them. One that cannot be
+ * read is told of, with its -errno (-EINVAL: it is no key). The private key is left as it is on the
+ * link then: `has` has it no more. A peer has the preshared key that it has on the link (`have`;
+ * NULL: there is none), and one that is not there is not made without. */
+void wireguard_read_keys(struct wireguard *wireguard, const struct wireguard *have,
+                         wireguard_unread_fn unread, void *userdata);
+
+/*
+ * The way back from a network that is there to a configuration that says the same, so that somebody
+ * can begin with what the node has. Pure.
+ */
+
+/*
+ * What an administrator made of the observed network: links with their ports, static addresses and
+ * routes, rules. What programs make and take away by themselves (leases, VIPs, containers' links,
+ * routing daemons' routes) is not described. What of the rest there is no word for is told in
+ * `ret_left_out`, which the caller ends. config_print_converted() prints it.
+ */
+struct config *config_describe(const struct model *have, struct conf_strings *ret_left_out);

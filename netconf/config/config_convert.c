@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "netconf/config/config_priv.h"
 #include "netconf/config/resolve.h"
-#include "netconf/model/vlanname.h"
+#include "netconf/model/link.h"
 
 struct conversion {
 	struct config *config;

@@ -12,7 +12,6 @@
 
 #include "base/mem.h"
 #include "netconf/config/config_priv.h"
-#include "netconf/config/config_whole.h"
 
 /* --- the index of names --- */
 

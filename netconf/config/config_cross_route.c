@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "netconf/config/config_whole.h"
+#include "netconf/config/config_priv.h"
 
 /* --- DHCP --- */
 

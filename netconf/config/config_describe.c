@@ -4,7 +4,7 @@
  * is so in full, or the plan from it to what is there would not be empty; so whatever has an
  * attribute that documents have no key for is left out as a whole.
  */
-#include "netconf/config/config_describe.h"
+#include "netconf/config/config.h"
 
 #include <stdlib.h>
 #include <string.h>

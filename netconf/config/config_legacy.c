@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "netconf/config/config_host.h"
 #include "netconf/config/config_priv.h"
-#include "netconf/model/vlanname.h"
+#include "netconf/model/link.h"
 
 struct dhcp_options {
 	uint32_t metric;

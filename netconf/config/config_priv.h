@@ -6,6 +6,8 @@
  * struct config. Nobody else includes this, save tests that walk the tables.
  */
 
+#include <sys/types.h>
+
 #include "base/nodeconf.h"
 #include "netconf/config/config.h"
 
@@ -169,7 +171,7 @@ extern const struct conf_field config_machine_network_fields[];
 void config_make_legacy_tables(void);
 void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata);
 
-/* --- config_rule.c --- */
+/* --- config_address.c: rules and blackhole routes --- */
 
 extern const struct conf_field config_rule_fields[], config_blackhole_fields[];
 void config_read_rule(struct conf *conf, const struct conf_node *document, void *userdata);
@@ -188,7 +190,7 @@ void config_read_http_probe(struct conf *conf, const struct conf_node *document,
 void config_add_dhcp(struct config_reading *reading, const struct config_dhcp *dhcp,
                      const struct conf_node *at);
 
-/* --- config_policy.c --- */
+/* --- config.c --- */
 
 extern const struct conf_field config_policy_fields[];
 extern const char *const config_drift_names[];
@@ -198,3 +200,83 @@ void config_read_policy(struct conf *conf, const struct conf_node *document, voi
 /* --- config_cross.c: what only the whole can show --- */
 
 void config_check_whole(struct config_reading *reading);
+
+/* The documents about names and time; nobody but the config_*.c files includes this. */
+
+/* --- config_host.c --- */
+
+extern const struct conf_field config_hostname_fields[], config_resolver_fields[],
+    config_static_host_fields[];
+void config_read_hostname(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_resolver(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_read_static_host(struct conf *conf, const struct conf_node *document, void *userdata);
+/* The same of machine.network; slots: struct config_reading. */
+extern const struct conf_field config_extra_host_fields[];
+void config_set_legacy_hostname(struct conf *, const struct conf_field *, const struct conf_node *,
+                                void *slot);
+void config_set_legacy_nameservers(struct conf *, const struct conf_field *,
+                                   const struct conf_node *, void *slot);
+void config_set_legacy_search(struct conf *, const struct conf_field *, const struct conf_node *,
+                              void *slot);
+void config_set_legacy_no_search(struct conf *, const struct conf_field *, const struct conf_node *,
+                                 void *slot);
+void config_set_extra_hosts(struct conf *, const struct conf_field *, const struct conf_node *,
+                            void *slot);
+void config_finish_host(struct config_reading *reading);
+
+struct host *config_host_of(struct config_reading *reading);
+/* A DNS name in either case. */
+const char *config_check_dns_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                                  const char **ret_hint);
+/* *document: where a thing has been said, other_style: the same of the other style; NULL: not yet.
+ * True if it is new, and is noted; else reported. */
+bool config_is_first(struct config_reading *reading, const struct conf_node *at,
+                     const struct conf_node **document, const struct conf_node *other_style);
+
+/* --- config_host.c: time --- */
+
+extern const struct conf_field config_time_fields[];
+void config_read_time(struct conf *conf, const struct conf_node *document, void *userdata);
+/* The same of machine.time; slot: struct config_reading. */
+extern const struct conf_field config_legacy_time_fields[];
+void config_set_legacy_time(struct conf *, const struct conf_field *, const struct conf_node *,
+                            void *slot);
+
+/*
+ * What the two config_cross*.c files share: indices over the links of one reading. Nobody else
+ * includes this.
+ */
+
+struct whole_name {
+	const char *name;
+	size_t link;
+};
+
+struct whole_port {
+	const char *name;
+	size_t master, item;
+};
+
+struct whole {
+	struct config_reading *reading;
+	struct config *config;
+	struct whole_name *names; /* sorted; of links that have one */
+	size_t n_names;
+	struct whole_port *ports; /* sorted by name; of ports that have one */
+	size_t n_ports;
+};
+
+/* The index of the link that is described under this name; -1: none. */
+ssize_t whole_find_link(const struct whole *w, const char *name);
+/* The link that names it as a port, or NULL. */
+const struct config_link *whole_find_master(const struct whole *w, const char *name);
+
+void whole_error(const struct whole *w, const struct place *place, const char *hint,
+                 const char *fmt, ...) PRINTF_LIKE(4, 5);
+void whole_note(const struct whole *w, const struct place *place, const char *hint,
+                const char *what);
+
+/* config_cross_route.c */
+void whole_check_dhcp(const struct whole *w);
+void whole_check_addresses(const struct whole *w);
+void whole_check_routes(const struct whole *w);

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "netconf/config/resolve_priv.h"
-#include "netconf/model/vlanname.h"
+#include "netconf/model/link.h"
 
 /* --- links of the model --- */
 

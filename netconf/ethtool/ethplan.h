@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/conf.h"
+#include "net/attr.h"
 #include "netconf/model/ethernet.h"
 #include "netconf/plan/op.h"
 
@@ -76,3 +77,16 @@ int ethernet_from_json(const json_t *json, struct ethernet *ret_ethernet);
 /* "set eth0 rings rx 512 tx 512", "set eth0 features tx-tcp-segmentation off" */
 #define ETHSTEP_TEXT_MAX 512
 const char *ethstep_format(const struct ethstep *step, char buf[static ETHSTEP_TEXT_MAX]);
+
+/*
+ * The messages of the generic netlink family "ethtool", both ways. Pure. Sources:
+ * linux/ethtool_netlink.h and the kernel's Documentation/networking/ethtool-netlink.rst.
+ */
+
+/* Asks for one section of a link. */
+void ethcode_get(uint16_t family, enum ethstep_section section, const char *link,
+                 struct message *ret_message);
+/* Takes the answer into the state. */
+void ethcode_take(const struct nlmsghdr *nlh, enum ethstep_section section, struct ethstate *state);
+/* One step; -EMSGSIZE: it is too long. */
+int ethcode_set(uint16_t family, const struct ethstep *step, struct message *ret_message);

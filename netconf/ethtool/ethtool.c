@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "net/netlink.h"
-#include "netconf/ethtool/ethcode.h"
+#include "netconf/ethtool/ethplan.h"
 
 #define ERROR_TEXT_MAX 512
 

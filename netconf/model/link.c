@@ -4,11 +4,13 @@
 #include "netconf/model/link.h"
 
 #include <linux/if_link.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "web/digest.h"
 
 #define KIND(kind) (1u << LINK_##kind)
 #define KINDS_ALL ((1u << (LINK_OTHER + 1)) - 1)
@@ -276,4 +278,22 @@ const char *link_format_value(const struct link *link, const struct link_attr_in
 		break;
 	}
 	return buf[0] != '\0' ? buf : "none";
+}
+
+/* --- names of VLANs --- */
+
+/* The rule for names of VLANs. The length of the base alone decides, so that all VLANs of a link
+ * have names of one form. */
+
+void vlanname_form(const char *base, unsigned id, char ret_name[static IFNAMSIZ])
+{
+	uint8_t digest[DIGEST_SHA256_BYTES];
+
+	if (strlen(base) + strlen(".4094") < IFNAMSIZ) {
+		(void) snprintf(ret_name, IFNAMSIZ, "%.10s.%u", base, id % 10000);
+		return;
+	}
+	digest_sha256(base, strlen(base), digest);
+	(void) snprintf(ret_name, IFNAMSIZ, "%.4s%02x%02x%02x.%u", base, digest[0], digest[1],
+	                digest[2], id % 10000);
 }

@@ -235,3 +235,13 @@ const char *link_attr_name(unsigned attr);
 #define LINK_VALUE_TEXT_MAX 128
 const char *link_format_value(const struct link *link, const struct link_attr_info *info,
                               char buf[static LINK_VALUE_TEXT_MAX]);
+
+/*
+ * The name of a VLAN that nobody has named, as Talos forms it. Pure.
+ */
+
+/*
+ * The base's name and the id: "bond0.100". Where the base is so long that ".4094" would not fit
+ * behind it, its first four characters and six hexadecimal digits of its SHA-256: "enp0f6195f.100".
+ */
+void vlanname_form(const char *base, unsigned id, char ret_name[static IFNAMSIZ]);

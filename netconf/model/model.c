@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lists of a model: growing, finding, copying. What orders and compares single objects is in
- * model_order.c, what writes them for people in model_format.c.
+ * object.c.
  */
 #include "netconf/model/model.h"
 

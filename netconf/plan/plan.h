@@ -10,6 +10,7 @@
  * routes or addresses (a bond that must go down), the plan puts them back.
  */
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -80,3 +81,14 @@ bool plan_unsettle(struct plan *undone, const struct model *have);
 struct model *plan_foresee(const struct plan *plan, const struct model *have);
 void plan_free(struct plan *plan);
 DEFINE_AUTO(struct plan, plan_free);
+
+/*
+ * Where undoing can lead to now. Links that others have taken away since are not made anew: a
+ * virtual one that its owner has deleted stays deleted. A network card that is gone may come back,
+ * and if the change had touched it, the way back is not whole before it has. Pure.
+ */
+
+/* The network as it was, without those links; the caller frees it. ret_missing: a card that is to
+ * come back; "": none. Both models are normalised. */
+struct model *wayback_make(const struct model *before, const struct plan *undone,
+                           const struct model *have, char ret_missing[static IFNAMSIZ]);

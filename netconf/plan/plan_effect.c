@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "netconf/plan/plan_effect.h"
+#include "netconf/plan/plan_priv.h"
 
 /* --- sorted lists --- */
 

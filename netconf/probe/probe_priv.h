@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "base/endpoint.h"
 #include "netconf/probe/probe.h"
 
@@ -66,3 +67,18 @@ size_t probe_etcd_peers(const char *text, struct endpoint ret_peers[static PROBE
 /* "host:port" of the API server in a kubeconfig's text, unless it is on this machine; the caller
  * frees it. NULL: none. Pure. */
 char *probe_api_server(const char *text);
+
+/* The addresses of a host's name, asked of the system's resolver in a thread of its own, so that
+ * nothing waits for a name server. Not getaddrinfo_a(3): its threads are the C library's, and
+ * ThreadSanitizer crashes in them. */
+
+struct lookup;
+
+/* An address is its own answer. NULL: there is no thread to be had, or too many hang. */
+struct lookup *lookup_start(const char *host, uint16_t port);
+/* Does not wait for the thread, which ends by itself. */
+void lookup_free(struct lookup *lookup);
+DEFINE_AUTO(struct lookup, lookup_free);
+
+/* -EAGAIN: no answer yet; -ENOENT: there is no such host; 0: the first of its addresses. */
+int lookup_result(struct lookup *lookup, struct endpoint *ret_endpoint);

@@ -1,15 +1,148 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a TCP connection comes about; nothing is sent on it. */
 #include <errno.h>
+#include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "netconf/probe/lookup.h"
 #include "netconf/probe/probe_priv.h"
+
+/* --- names --- */
+
+/*
+ * One question. A detached thread asks getaddrinfo(3) and ends. Whoever of the two lets go last,
+ * the thread or who asked, frees what they share, so that nobody waits for a resolver that hangs.
+ */
+
+/* getaddrinfo(3) with its modules is content with less than a tenth of this. */
+#define STACK_BYTES (512 * 1024)
+
+/* Where a name server hangs, each thread is there for half a minute, and each attempt of a probe is
+ * another one; the unit's TasksMax is for dhcpcd and the quorum's probe as well. */
+#define RUNNING_MAX 128
+
+static atomic_uint n_running;
+
+struct lookup {
+	pthread_mutex_t lock;
+	bool over;                /* under the lock */
+	bool dropped;             /* under the lock: nobody waits for it any more */
+	int r;                    /* the thread's until it is over: 0, or -ENOENT */
+	struct endpoint endpoint; /* the thread's until it is over */
+	uint16_t port;
+	char host[]; /* with its zero */
+};
+
+static void destroy(struct lookup *lookup)
+{
+	(void) pthread_mutex_destroy(&lookup->lock);
+	free(lookup);
+}
+
+/* The first address. */
+static int ask(const char *host, uint16_t port, struct endpoint *ret_endpoint)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL;
+	int r;
+
+	if (getaddrinfo(host, NULL, &hints, &found) != 0)
+		return -ENOENT;
+	r = endpoint_from_sockaddr(found->ai_addr, ret_endpoint);
+	freeaddrinfo(found);
+	ret_endpoint->port = port;
+	return r < 0 ? -ENOENT : 0;
+}
+
+static void *thread_main(void *arg)
+{
+	struct lookup *lookup = arg;
+	bool dropped;
+
+	lookup->r = ask(lookup->host, lookup->port, &lookup->endpoint);
+	(void) pthread_mutex_lock(&lookup->lock);
+	lookup->over = true;
+	dropped = lookup->dropped;
+	(void) pthread_mutex_unlock(&lookup->lock);
+	if (dropped)
+		destroy(lookup);
+	atomic_fetch_sub(&n_running, 1);
+	return NULL;
+}
+
+/* Every signal is the loop's. */
+static int start_thread(struct lookup *lookup)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, before;
+	int error;
+
+	(void) sigfillset(&all);
+	(void) pthread_attr_init(&attr);
+	(void) pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void) pthread_attr_setstacksize(&attr, STACK_BYTES);
+	(void) pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, &attr, thread_main, lookup);
+	(void) pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void) pthread_attr_destroy(&attr);
+	return -error;
+}
+
+struct lookup *lookup_start(const char *host, uint16_t port)
+{
+	size_t len = strlen(host) + 1;
+	struct lookup *lookup;
+
+	if (atomic_load(&n_running) >= RUNNING_MAX)
+		return NULL;
+	lookup = xcalloc(1, sizeof(*lookup) + len);
+	memcpy(lookup->host, host, len);
+	lookup->port = port;
+	(void) pthread_mutex_init(&lookup->lock, NULL);
+	atomic_fetch_add(&n_running, 1);
+	if (start_thread(lookup) == 0)
+		return lookup;
+	atomic_fetch_sub(&n_running, 1);
+	destroy(lookup);
+	return NULL;
+}
+
+void lookup_free(struct lookup *lookup)
+{
+	bool over;
+
+	if (lookup == NULL)
+		return;
+	(void) pthread_mutex_lock(&lookup->lock);
+	lookup->dropped = true;
+	over = lookup->over;
+	(void) pthread_mutex_unlock(&lookup->lock);
+	if (over)
+		destroy(lookup);
+}
+
+int lookup_result(struct lookup *lookup, struct endpoint *ret_endpoint)
+{
+	bool over;
+
+	(void) pthread_mutex_lock(&lookup->lock);
+	over = lookup->over;
+	(void) pthread_mutex_unlock(&lookup->lock);
+	if (!over)
+		return -EAGAIN;
+	if (lookup->r == 0)
+		*ret_endpoint = lookup->endpoint;
+	return lookup->r;
+}
 
 struct tcp {
 	char *host;

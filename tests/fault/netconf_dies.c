@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "netconf/kernel/kernel.h"
-#include "netconf/change/lockfile.h"
+#include "netconf/change/statedir.h"
 #include "netconf/change/undo.h"
 #include "netconf/probe/probe.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "netconf/ethtool/ethcode.h"
+#include "netconf/ethtool/ethplan.h"
 #include "netconf/kernel/wireguard_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

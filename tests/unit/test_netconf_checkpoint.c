@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "netconf/change/lockfile.h"
 #include "netconf/change/modeljson.h"
 #include "netconf/change/rescue.h"
 #include "netconf/change/statedir.h"

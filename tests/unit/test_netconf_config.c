@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/config/config_priv.h"
-#include "netconf/model/vlanname.h"
+#include "netconf/model/link.h"
 #include "tests/unit/check.h"
 
 #define KIND(kind) "---\napiVersion: v1alpha1\nkind: " kind "\n"

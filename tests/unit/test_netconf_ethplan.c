@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "netconf/ethtool/ethcode.h"
+#include "netconf/ethtool/ethplan.h"
 
 #define FAMILY 21
 

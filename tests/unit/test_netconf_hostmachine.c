@@ -10,7 +10,6 @@
 
 #include "base/fileio.h"
 #include "base/mono.h"
-#include "netconf/host/command.h"
 #include "netconf/host/hoststate.h"
 #include "tests/unit/scratch.h"
 

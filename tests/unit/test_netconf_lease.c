@@ -10,7 +10,7 @@
 #include "check.h"
 #include "netconf/dhcp/dhcpconf.h"
 #include "netconf/dhcp/lease.h"
-#include "netconf/dhcp/renew.h"
+#include "netconf/dhcp/dhcpclients.h"
 
 #define TEXT_MAX 65536
 

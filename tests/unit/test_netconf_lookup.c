@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking names up: addresses, and a name server that takes its time while nobody waits any more.
  */
-#include "netconf/probe/lookup.h"
+#include "netconf/probe/probe_priv.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
  * What is described is read back as what is there: the plan from it is empty. And what is whose is
  * told apart.
  */
-#include "netconf/config/config_describe.h"
+#include "netconf/config/config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which changes may cut a node off, whatever their class says. */
-#include "netconf/change/risk.h"
+#include "netconf/change/explain.h"
 
 #include "check.h"
 #include "plancase.h"

@@ -21,7 +21,7 @@ struct world {
 	unsigned n_tried;
 	bool is_over;
 	int r;
-	char reason[CARRY_REASON_MAX];
+	char reason[SETTLE_REASON_MAX];
 };
 
 static void on_tried(const struct settle_result *result, void *userdata)

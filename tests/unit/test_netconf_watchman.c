@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "netconf/change/lockfile.h"
 #include "netconf/change/statedir.h"
 #include "tests/unit/netns.h"
 #include "tests/unit/scratch.h"

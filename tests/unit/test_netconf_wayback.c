@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What undoing wants back of a network in which others have taken links away meanwhile. */
-#include "netconf/change/wayback.h"
+#include "netconf/plan/plan.h"
 
 #include "base/macro.h"
 #include "base/mem.h"

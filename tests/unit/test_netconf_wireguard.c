@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "check.h"
 #include "netconf/kernel/kernel.h"
-#include "netconf/config/wireguard_keys.h"
+#include "netconf/config/config.h"
 #include "netns.h"
 
 #define FAMILY 31

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Addresses: added before others are deleted, so that a link is never without one, and deleted so
- * that no other one of its subnet goes with it.
- */
+/* Addresses, routes and rules. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "netconf/plan/plan_priv.h"
+
+/* --- addresses --- */
+
+/*
+ * Addresses: added before others are deleted, so that a link is never without one, and deleted so
+ * that no other one of its subnet goes with it.
+ */
 
 static void push(struct planner *p, enum op_kind kind, const struct address *address,
                  enum op_class class)
@@ -184,5 +188,129 @@ void plan_addresses_delete(struct planner *p)
 			continue;
 		delete_address(p, address);
 		plan_put_back(p);
+	}
+}
+
+/* --- rules --- */
+
+/*
+ * Rules: a rule is what it says, so that changing one is adding another and deleting the first, in
+ * that order. They come after the routes of the tables that they point to.
+ */
+
+static bool has_rule(const struct model *model, const struct rule *rule)
+{
+	for (size_t i = 0; i < model->n_rules; i++) {
+		if (rule_compare(&model->rules[i], rule) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void push_rule(struct planner *p, enum op_kind kind, const struct rule *rule,
+                      enum op_class class)
+{
+	struct op op = {.kind = kind, .class = class, .rule = *rule};
+
+	op.rule.raw = (struct raw_message){0};
+	(void) planner_push(p, &op);
+}
+
+void plan_rules(struct planner *p)
+{
+	AUTO(model_free) struct model *before = model_copy(p->now);
+
+	/* One that is there by another program serves as well. */
+	for (size_t i = 0; i < p->want->n_rules; i++) {
+		if (!has_rule(before, &p->want->rules[i]))
+			push_rule(p, OP_RULE_ADD, &p->want->rules[i], OP_HITLESS);
+	}
+	for (size_t i = 0; i < before->n_rules; i++) {
+		const struct rule *rule = &before->rules[i];
+
+		if (rule->owner == OWNER_OURS && !has_rule(p->want, rule))
+			push_rule(p, OP_RULE_DELETE, rule, OP_ADDRESS_BREAK);
+	}
+}
+
+/* --- routes --- */
+
+/*
+ * Routes: what a key (destination, table, metric, tos) leads to is replaced in place, so that there
+ * is no moment without it; new keys are added before old ones go. Only ours are ever replaced: the
+ * kernel's replacing does not ask whose a route is.
+ */
+
+static void push_route(struct planner *p, enum op_kind kind, const struct route *route,
+                       enum op_class class)
+{
+	struct op op = {.kind = kind, .class = class, .route = *route};
+
+	op.route.raw = (struct raw_message){0};
+	(void) planner_push(p, &op);
+}
+
+/* Ours of that key; else anybody's. */
+static const struct route *find_route(const struct model *model, const struct route *key)
+{
+	const struct route *found = NULL;
+
+	for (size_t i = effect_first_route(model, key); i < model->n_routes; i++) {
+		const struct route *route = &model->routes[i];
+
+		if (route_compare_key(route, key) != 0)
+			break;
+		if (route->owner == OWNER_OURS)
+			return route;
+		found = route;
+	}
+	return found;
+}
+
+static bool can_have_route(const struct planner *p, const struct route *want)
+{
+	const struct link *link = model_find_link(p->now, want->link);
+
+	return want->link[0] == '\0' || (link != NULL && link->up);
+}
+
+/* Those straight on a link first: gateways are reached by them. */
+static void set_routes(struct planner *p, bool behind_gateway)
+{
+	for (size_t i = 0; i < p->want->n_routes; i++) {
+		const struct route *want = &p->want->routes[i];
+		const struct route *now = find_route(p->now, want);
+
+		if (addr_is_set(&want->gateway) != behind_gateway)
+			continue;
+		if (!can_have_route(p, want)) {
+			if (now == NULL)
+				planner_obstacle(p, PLAN_MISSING_LINK, &want->origin,
+				                 "'%s' is not up, so that it can have no route", want->link);
+			continue;
+		}
+		if (now == NULL)
+			push_route(p, OP_ROUTE_ADD, want, OP_HITLESS);
+		else if (now->owner == OWNER_OURS && route_differs(want, now) != 0)
+			push_route(p, OP_ROUTE_REPLACE, want, OP_HITLESS);
+	}
+}
+
+void plan_routes(struct planner *p)
+{
+	set_routes(p, false);
+	set_routes(p, true);
+}
+
+void plan_routes_delete(struct planner *p)
+{
+	AUTO(model_free) struct model *before = model_copy(p->now);
+
+	for (size_t i = before->n_routes; i-- > 0;) {
+		const struct route *route = &before->routes[i];
+
+		if (route->owner == OWNER_OURS && !plan_link_goes(p, route->link) &&
+		    find_route(p->want, route) == NULL)
+			push_route(p, OP_ROUTE_DELETE, route, OP_ADDRESS_BREAK);
 	}
 }
