@@ -6,6 +6,8 @@
 
 #define T(common) CLI_TAKES(common)
 #define STEERS (T(YES) | T(DRY_RUN))
+/* The words of the command go to a daemon, and the answer is printed. */
+#define ASKS(name, function) .daemon = name, .render = function
 #define MANY 16 /* files that a command is given */
 
 #define NET_FILES "Without a FILE it is the configuration in /etc/fairlead. No daemon is needed."
@@ -55,7 +57,7 @@ const struct cli_command cli_commands[] = {
      .takes = CLI_OWN_FORMAT, .own = cli_support_options, .fn = cli_support},
 
     {"vip status", "[-w] [ADDRESS]", "Who owns the VIPs, and how things stand with them.",
-     .max_words = 1, .takes = CLI_READS | T(WATCH), .fn = cli_vip_status},
+     .max_words = 1, .takes = CLI_READS | T(WATCH), ASKS("vipd", vip_render_status)},
     {"vip move", "ADDRESS [to NODE]", "Hand a VIP of this node over, and wait until it is done.",
      .more = "It goes to NODE, or to the best other candidate. For root.",
      .exits = "  1  refused, or another node than NODE owns it in the end", .min_words = 1,
@@ -71,7 +73,7 @@ const struct cli_command cli_commands[] = {
      .fn = cli_vip_ungate},
 
     {"prism status", "[-w]", "The API servers behind prism, and how they are.",
-     .takes = CLI_READS | T(WATCH), .fn = cli_prism_status},
+     .takes = CLI_READS | T(WATCH), ASKS("prism", prism_render_status)},
     {"prism drain", "UPSTREAM", "Keep an API server free of connections, for maintenance.",
      .more = "New connections go elsewhere while another can take them. Until\n"
              "'fairlead prism undrain', or a restart of prism. For root.",
@@ -81,9 +83,9 @@ const struct cli_command cli_commands[] = {
 
     {"net status", "[-w]",
      "The change of the network that is under way, and how the last one ended.",
-     .takes = CLI_READS | T(WATCH), .fn = cli_net_status},
+     .takes = CLI_READS | T(WATCH), ASKS("netconf", net_render_status)},
     {"net diff", "", "The steps that would make the network what was confirmed.",
-     .takes = CLI_READS, .fn = cli_net_diff},
+     .takes = CLI_READS, ASKS("netconf", net_render_diff)},
     {"net apply", "[--confirm-within TIME] [--even-without-quorum] [FILE]...",
      "Change the network, and back again unless it is confirmed.",
      .more = "Without a FILE it is the configuration in /etc/fairlead. The plan is shown before\n"
@@ -147,17 +149,17 @@ const struct cli_command cli_commands[] = {
      .completes = CLI_DAEMONS, .takes = CLI_READS, .fn = cli_metrics},
 
     {"etcd members", "[-w]", "The members of etcd, as each of them knows them.",
-     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_members},
+     .takes = CLI_READS | T(WATCH), ASKS("etcdwatch", cluster_render_members)},
     {"etcd status", "[-w]", "What each member of etcd says of itself.",
-     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_status},
+     .takes = CLI_READS | T(WATCH), ASKS("etcdwatch", cluster_render_status)},
     {"etcd health", "[-w]", "What is wrong with etcd, since when, and what to do.",
      .exits = "  0  nothing is wrong\n  1  something is critical, or nobody has been asked yet\n"
               "  5  there are only warnings",
-     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_health},
+     .takes = CLI_READS | T(WATCH), ASKS("etcdwatch", health_render), .code = health_code},
     {"etcd alarms", "[-w]", "The alarms of etcd that stand.", .takes = CLI_READS | T(WATCH),
-     .fn = cli_etcd_alarms},
+     ASKS("etcdwatch", cluster_render_alarms)},
     {"etcd notify status", "[-w]", "How telling the webhook of findings goes.",
-     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_notify_status},
+     .takes = CLI_READS | T(WATCH), ASKS("etcdwatch", notify_render_status)},
     {"etcd notify test", "", "Send the webhook a message, and wait until it has answered.",
      .more = "For root.", .fn = cli_etcd_notify_test},
     {"etcd forfeit-leadership", "[--yes] [--dry-run]",
@@ -179,11 +181,11 @@ const struct cli_command cli_commands[] = {
      "From the alarm NOSPACE back: compact, defragment all, disarm.", .more = STEERED,
      .takes = STEERS, .fn = cli_etcd_recover_space},
     {"etcd snapshot jobs", "[-w]", "The jobs that take snapshots of etcd, and how they are.",
-     .takes = CLI_READS | T(WATCH), .fn = cli_etcd_snapshot_jobs},
+     .takes = CLI_READS | T(WATCH), ASKS("etcdwatch", etcdwatch_render_jobs)},
     {"etcd snapshot key", "", "The public key by which this node signs its snapshots.",
      .more = "Ends with the lines for the configuration of all nodes, with the keys that are\n"
              "trusted already.",
-     .takes = CLI_READS, .fn = cli_etcd_snapshot_key},
+     .takes = CLI_READS, ASKS("etcdwatch", etcdwatch_render_key)},
     {"etcd drill", "[JOB] | --file FILE [OPTION]...",
      "Rehearse coming back with the newest snapshot of etcd, or with a file.",
      .more = "A snapshot is restored, a real etcd started on it where nobody can reach it, and\n"
@@ -194,7 +196,7 @@ const struct cli_command cli_commands[] = {
     {"etcd record status", "[-w]",
      "How far what happens in etcd is recorded on this node, and what of it is lost.",
      .exits = "  1  nothing is recorded", .takes = CLI_READS | T(WATCH),
-     .fn = cli_etcd_record_status},
+     ASKS("etcdwatch", record_render), .code = record_code},
     {"etcd snapshot list", "[--local] [JOB]",
      "The snapshots of etcd on this node and in the targets, oldest first.", .max_words = 1,
      .takes = CLI_READS | T(LOCAL), .fn = cli_etcd_snapshot_list},

@@ -23,8 +23,11 @@ struct cli_command {
 	uint64_t takes;               /* CLI_TAKES() of common options, or'ed */
 	const struct cli_option *own; /* its own options, up to one without a name; or NULL */
 	const char *completes;        /* what its words are: as for an option's value */
-	cli_command_fn fn;
-	cli_waits_fn waits; /* NULL: it answers at once */
+	cli_command_fn fn;            /* NULL: `daemon` is asked, and `render` prints the answer */
+	cli_waits_fn waits;           /* NULL: it answers at once */
+	const char *daemon;
+	cli_render_fn render;
+	cli_code_fn code; /* NULL: every answer is good */
 };
 
 /* For `takes`: what it prints is a format of its own, so it has no -o. */

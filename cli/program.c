@@ -234,6 +234,24 @@ static int refuse_unknown(int argc, char **argv)
 	return CLI_USAGE;
 }
 
+/* The words of a command and what is given to it, as its daemon takes them. */
+static int show(const struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+	struct texts words = {0};
+	AUTO(free) char *name = xstrdup(command->name);
+	char *rest = name, *word;
+	int code;
+
+	while ((word = strsep(&rest, " ")) != NULL)
+		texts_add(&words, "%s", word);
+	for (int i = 0; i < argc; i++)
+		texts_add(&words, "%s", argv[i]);
+	code = cli_show(cli, command->daemon, (const char *const *) words.items, words.n,
+	                command->render, command->code);
+	texts_fini(&words);
+	return code;
+}
+
 /* --- on several nodes --- */
 
 /* The command line again, without what is done here: the format, the colours, and the nodes. */
@@ -346,7 +364,8 @@ static int run(struct parsing *p, struct cli *cli, int argc, char **argv)
 		(void) fprintf(stderr, "fairlead: --via says how nodes are reached: it needs --nodes\n");
 		return CLI_USAGE;
 	}
-	return command->fn(cli, argc, argv + n_words);
+	return command->fn != NULL ? command->fn(cli, argc, argv + n_words)
+	                           : show(cli, command, argc, argv + n_words);
 }
 
 /* To be freed; NULL: not set. Programs that this one starts are not to see it. */

@@ -115,32 +115,22 @@ int cli_init(const struct cli *cli, int argc, char **argv);
 int cli_support(const struct cli *cli, int argc, char **argv);
 int cli_health(const struct cli *cli, int argc, char **argv);
 int64_t cli_health_waits(const struct cli *cli);
-int cli_vip_status(const struct cli *cli, int argc, char **argv);
 int cli_vip_move(const struct cli *cli, int argc, char **argv);
 int cli_vip_hold(const struct cli *cli, int argc, char **argv);
 int cli_vip_unhold(const struct cli *cli, int argc, char **argv);
 int cli_vip_ungate(const struct cli *cli, int argc, char **argv);
-int cli_prism_status(const struct cli *cli, int argc, char **argv);
 int cli_prism_drain(const struct cli *cli, int argc, char **argv);
 int cli_prism_undrain(const struct cli *cli, int argc, char **argv);
 int cli_version(const struct cli *cli, int argc, char **argv);
 int cli_metrics(const struct cli *cli, int argc, char **argv);
-int cli_etcd_members(const struct cli *cli, int argc, char **argv);
-int cli_etcd_status(const struct cli *cli, int argc, char **argv);
-int cli_etcd_health(const struct cli *cli, int argc, char **argv);
-int cli_etcd_notify_status(const struct cli *cli, int argc, char **argv);
 int cli_etcd_notify_test(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_take_over(const struct cli *cli, int argc, char **argv);
-int cli_etcd_snapshot_key(const struct cli *cli, int argc, char **argv);
-int cli_etcd_record_status(const struct cli *cli, int argc, char **argv);
-int cli_etcd_alarms(const struct cli *cli, int argc, char **argv);
 int cli_etcd_forfeit_leadership(const struct cli *cli, int argc, char **argv);
 int cli_etcd_leave(const struct cli *cli, int argc, char **argv);
 int cli_etcd_remove_member(const struct cli *cli, int argc, char **argv);
 int cli_etcd_alarm_disarm(const struct cli *cli, int argc, char **argv);
 int cli_etcd_defrag(const struct cli *cli, int argc, char **argv);
 int cli_etcd_recover_space(const struct cli *cli, int argc, char **argv);
-int cli_etcd_snapshot_jobs(const struct cli *cli, int argc, char **argv);
 int cli_etcd_drill(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_list(const struct cli *cli, int argc, char **argv);
 int cli_etcd_snapshot_delete(const struct cli *cli, int argc, char **argv);
@@ -165,8 +155,6 @@ int cli_net_apply(const struct cli *cli, int argc, char **argv);
 int cli_net_confirm(const struct cli *cli, int argc, char **argv);
 int cli_net_rollback(const struct cli *cli, int argc, char **argv);
 int cli_net_discard(const struct cli *cli, int argc, char **argv);
-int cli_net_diff(const struct cli *cli, int argc, char **argv);
-int cli_net_status(const struct cli *cli, int argc, char **argv);
 
 /*
  * Asks `daemon` and returns CLI_OK with the answer, or says on standard error what is wrong and
@@ -192,12 +180,28 @@ void cli_print_answer(const struct cli *cli, const struct client_answer *answer)
 /* Prints an answer's objects for people. wall_now_us is the reader's clock, for ages. */
 typedef void (*cli_render_fn)(FILE *out, const json_t *objects, int64_t wall_now_us);
 
-/* Asks and prints the answer, by `render` or as JSON lines; with --watch again every second. */
-int cli_show(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
-             cli_render_fn render);
-
-/* The same for a status that is good or bad by itself: what the answer's objects are worth as an
- * exit code. */
+/* What the answer's objects are worth as an exit code. */
 typedef int (*cli_code_fn)(const json_t *objects);
-int cli_show_coded(const struct cli *cli, const char *daemon, const char *const *words,
-                   size_t n_words, cli_render_fn render, cli_code_fn code);
+
+/* Asks and prints the answer, by `render` or as JSON lines; with --watch again every second. `code`
+ * may be NULL. */
+int cli_show(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
+             cli_render_fn render, cli_code_fn code);
+
+/* Renderers of single answers: pure but for the stream. A field that is missing shows as "-", so
+ * that a CLI and a daemon of different versions get along. */
+void vip_render_status(FILE *out, const json_t *objects, int64_t wall_now_us);
+void prism_render_status(FILE *out, const json_t *objects, int64_t wall_now_us);
+void net_render_status(FILE *out, const json_t *objects, int64_t wall_now_us);
+void net_render_diff(FILE *out, const json_t *objects, int64_t wall_now_us);
+void cluster_render_members(FILE *out, const json_t *objects, int64_t wall_now_us);
+void cluster_render_status(FILE *out, const json_t *objects, int64_t wall_now_us);
+void cluster_render_alarms(FILE *out, const json_t *objects, int64_t wall_now_us);
+void health_render(FILE *out, const json_t *objects, int64_t wall_now_us);
+int health_code(const json_t *objects);
+void notify_render_status(FILE *out, const json_t *objects, int64_t wall_now_us);
+void notify_render_test(FILE *out, const json_t *objects, int64_t wall_now_us);
+void record_render(FILE *out, const json_t *objects, int64_t wall_now_us);
+int record_code(const json_t *objects);
+void etcdwatch_render_jobs(FILE *out, const json_t *objects, int64_t wall_now_us);
+void etcdwatch_render_key(FILE *out, const json_t *objects, int64_t wall_now_us);

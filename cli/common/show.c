@@ -57,34 +57,23 @@ static int show_once(const struct cli *cli, const char *daemon, const char *cons
 		render(stdout, answer->objects, wall_now_us());
 	else
 		cli_print_answer(cli, answer);
-	*ret_worth = worth(answer->objects);
-	return CLI_OK;
-}
-
-int cli_show_coded(const struct cli *cli, const char *daemon, const char *const *words,
-                   size_t n_words, cli_render_fn render, cli_code_fn worth)
-{
-	for (;;) {
-		int value = CLI_OK;
-		int code = show_once(cli, daemon, words, n_words, render, worth, &value);
-
-		/* A watch lives through a restart of the daemon, but not through a question that is wrong.
-		 */
-		if (!cli->watch || (code != CLI_OK && code != CLI_UNREACHABLE))
-			return code == CLI_OK ? value : code;
-		if (fflush(stdout) != 0)
-			return CLI_FAILED;
-		(void) usleep(WATCH_US);
-	}
-}
-
-static int always_ok(const json_t *objects UNUSED)
-{
+	*ret_worth = worth != NULL ? worth(answer->objects) : CLI_OK;
 	return CLI_OK;
 }
 
 int cli_show(const struct cli *cli, const char *daemon, const char *const *words, size_t n_words,
-             cli_render_fn render)
+             cli_render_fn render, cli_code_fn code)
 {
-	return cli_show_coded(cli, daemon, words, n_words, render, always_ok);
+	for (;;) {
+		int value = CLI_OK;
+		int r = show_once(cli, daemon, words, n_words, render, code, &value);
+
+		/* A watch lives through a restart of the daemon, but not through a question that is wrong.
+		 */
+		if (!cli->watch || (r != CLI_OK && r != CLI_UNREACHABLE))
+			return r == CLI_OK ? value : r;
+		if (fflush(stdout) != 0)
+			return CLI_FAILED;
+		(void) usleep(WATCH_US);
+	}
 }

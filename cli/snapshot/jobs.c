@@ -201,13 +201,6 @@ static struct words begin(const char *verb)
 	return words;
 }
 
-int cli_etcd_snapshot_jobs(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
-{
-	const char *words[] = {"etcd", "snapshot", "jobs"};
-
-	return cli_show(cli, DAEMON, words, ARRAY_SIZE(words), etcdwatch_render_jobs);
-}
-
 static void collect(const json_t *object, int fd UNUSED, void *userdata)
 {
 	(void) json_array_append_new(userdata, json_deep_copy(object));
@@ -378,11 +371,4 @@ int cli_etcd_snapshot_save(const struct cli *cli, int argc, char **argv)
 	if (code == CLI_OK && cli->output != CLI_TABLE)
 		cli_print(cli, entry_of(answer));
 	return code;
-}
-
-int cli_etcd_snapshot_key(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
-{
-	const char *words[] = {"etcd", "snapshot", "key"};
-
-	return cli_show(cli, DAEMON, words, ARRAY_SIZE(words), etcdwatch_render_key);
 }

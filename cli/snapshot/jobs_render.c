@@ -2,6 +2,7 @@
 /*
  * A table of jobs or of snapshots; below the jobs, a line for each thing that deserves a look.
  */
+#include "cli/common/cli.h"
 #include "cli/snapshot/jobs_render.h"
 
 #include <inttypes.h>

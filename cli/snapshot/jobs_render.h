@@ -7,11 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-void etcdwatch_render_jobs(FILE *out, const json_t *objects, int64_t wall_now_us);
 /* A target that belongs to this cluster now. */
 void etcdwatch_render_taken_over(FILE *out, const json_t *objects, int64_t wall_now_us);
-/* This node's public key, and the lines of the configuration that name it. */
-void etcdwatch_render_key(FILE *out, const json_t *objects, int64_t wall_now_us);
 void etcdwatch_render_list(FILE *out, const json_t *objects, int64_t wall_now_us);
 void etcdwatch_render_prune(FILE *out, const json_t *objects, int64_t wall_now_us);
 void etcdwatch_render_deleted(FILE *out, const json_t *objects, int64_t wall_now_us);

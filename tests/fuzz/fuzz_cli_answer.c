@@ -15,19 +15,13 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "cli/common/client.h"
-#include "cli/etcd/cluster_render.h"
-#include "cli/etcd/health_render.h"
-#include "cli/etcd/notify_render.h"
-#include "cli/etcd/record_render.h"
-#include "cli/net/net_render.h"
-#include "cli/prism/prism_render.h"
+#include "cli/common/cli.h"
 #include "cli/snapshot/drill.h"
 #include "cli/snapshot/jobs_render.h"
 #include "cli/snapshot/usage.h"
 #include "cli/status/board.h"
 #include "cli/status/board_render.h"
 #include "cli/top/model.h"
-#include "cli/vip/vip_render.h"
 
 DEFINE_AUTO(json_t, json_decref);
 
@@ -60,16 +54,13 @@ static void show_usage(FILE *out, const json_t *objects, int64_t wall_now_us UNU
 	json_decref(usage_parts(snapshot));
 }
 
-static void show_net_lines(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
+static void show_net_change(FILE *out, const json_t *objects, int64_t wall_now_us)
 {
-	const json_t *object;
-	size_t i;
+	json_t *status = json_pack("[{s:O}]", "change", json_array_get(objects, 0));
 
-	json_array_foreach(objects, i, object)
-	{
-		net_render_line(out, object);
-		net_render_change(out, object);
-	}
+	net_render_diff(out, objects, wall_now_us);
+	net_render_status(out, status, wall_now_us);
+	json_decref(status);
 }
 
 /* As if every question had been answered so. */
@@ -120,7 +111,7 @@ static const render_fn renders[] = {
     etcdwatch_render_prune,
     show_usage,
     etcdwatch_render_deleted,
-    show_net_lines,
+    show_net_change,
     etcdwatch_render_accepted,
     show_drill,
     show_board,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead etcd members`, `status` and `alarms` print for given objects, to the byte; and
  * JSON as YAML. */
-#include "cli/etcd/cluster_render.h"
+#include "cli/common/cli.h"
 
 #include <stdlib.h>
 

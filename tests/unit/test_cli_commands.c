@@ -56,7 +56,8 @@ static void test_table(void)
 			check_option(o);
 		for (size_t j = 0; j < i; j++)
 			CHECK(strcmp(cli_commands[j].name, c->name) != 0);
-		CHECK(has_text(c->help) && strchr(c->help, '\n') == NULL && c->fn != NULL);
+		CHECK(has_text(c->help) && strchr(c->help, '\n') == NULL &&
+		      (c->fn != NULL) == (c->daemon == NULL && c->render == NULL));
 		CHECK(c->arguments != NULL && c->min_words <= c->max_words);
 		/* A command says something of what it is given. */
 		CHECK(c->max_words == 0 || has_text(c->arguments));

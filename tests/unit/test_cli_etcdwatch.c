@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead etcd snapshot jobs` and `etcd snapshot list` print for given objects, to the byte.
  */
+#include "cli/common/cli.h"
 #include "cli/snapshot/jobs_render.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * its sample, and is an error once it is shown. The word "warning: " does not count: a sentence
  * that stands there for both values says nothing, with or without it.
  */
-#include "cli/etcd/cluster_render.h"
+#include "cli/common/cli.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,16 +15,10 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/etcd/health_render.h"
-#include "cli/etcd/notify_render.h"
-#include "cli/etcd/record_render.h"
-#include "cli/net/net_render.h"
-#include "cli/prism/prism_render.h"
 #include "cli/restore/restoreoptions.h"
 #include "cli/snapshot/drill.h"
 #include "cli/snapshot/jobs_render.h"
 #include "cli/status/board_render.h"
-#include "cli/vip/vip_render.h"
 #include "tests/unit/check.h"
 
 #define NOW_US (INT64_C(1767225600) * US_PER_S) /* 2026-01-01T00:00:00Z */
@@ -45,14 +39,6 @@ static void render_rebuilt(FILE *out, const json_t *objects, int64_t now_us UNUS
 static void render_histories(FILE *out, const json_t *objects, int64_t now_us UNUSED)
 {
 	restorerebuild_print_histories(out, objects);
-}
-
-static void render_steps(FILE *out, const json_t *objects, int64_t now_us UNUSED)
-{
-	const json_t *object;
-	size_t i;
-
-	json_array_foreach(objects, i, object) net_render_line(out, object);
 }
 
 static void print_board(FILE *out, struct board *board)
@@ -227,7 +213,7 @@ static const struct sample {
     {"etcd restore, histories", render_histories, "[" HISTORY "]", " cluster_id "},
     {"etcd drill", render_drill, DRILL, ""},
     {"net status", net_render_status, NET, ""},
-    {"net diff", render_steps, STEPS, ""},
+    {"net diff", net_render_diff, STEPS, ""},
     /* `usable` follows from the state, `drained` and the sources. */
     {"prism status", prism_render_status, PRISM, " usable local "},
     {"vip status", vip_render_status, VIP, " etcd_leader "},

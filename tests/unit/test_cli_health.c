@@ -12,7 +12,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/etcd/health_render.h"
+#include "cli/common/cli.h"
 #include "tests/unit/check.h"
 #include "tests/unit/clirun.h"
 #include "tests/unit/scripted.h"

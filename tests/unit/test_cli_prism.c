@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead prism status` prints for given objects, to the byte. */
-#include "cli/prism/prism_render.h"
+#include "cli/common/cli.h"
 
 #include <stdlib.h>
 #include <string.h>

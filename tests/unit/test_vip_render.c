@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead vip status` prints for given objects, to the byte; and the table under it. */
-#include "cli/vip/vip_render.h"
+#include "cli/common/cli.h"
 
 #include <stdlib.h>
 #include <string.h>
