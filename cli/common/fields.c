@@ -12,6 +12,13 @@ const char *field_text(const json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
+const char *field_string(const json_t *object, const char *key)
+{
+	const char *text = field_text(object, key);
+
+	return text != NULL ? text : "";
+}
+
 const char *field_text_or_dash(const json_t *object, const char *key)
 {
 	const char *text = field_text(object, key);

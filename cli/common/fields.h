@@ -14,6 +14,8 @@
 
 /* NULL when it is not there, or not text. */
 const char *field_text(const json_t *object, const char *key);
+/* "" then. */
+const char *field_string(const json_t *object, const char *key);
 /* "-" then, and also when it is empty. */
 const char *field_text_or_dash(const json_t *object, const char *key);
 

@@ -15,6 +15,7 @@
 #include "base/mono.h"
 #include "bolt/wal.h"
 #include "cli/common/cli.h"
+#include "cli/common/fields.h"
 #include "cli/common/table.h"
 #include "cli/restore/restorecluster.h"
 #include "cli/restore/restorenodes.h"
@@ -34,13 +35,6 @@
  * it, so that members that were restored one by one can be compared too. */
 
 #define TIMEOUT_US (20 * US_PER_S)
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
 
 /* --- for people --- */
 
@@ -70,16 +64,16 @@ static const char *next_of(enum restore_phase phase)
 static void add_row(struct table *table, const char *node, const json_t *state)
 {
 	enum restore_phase phase = RESTORE_NONE;
-	const char *name = text_of(state, "phase");
+	const char *name = field_string(state, "phase");
 
 	(void) restorephase_parse(name, &phase);
 	table_cell(table, "%s", node);
-	table_cell(table, "%s", text_of(state, "member"));
-	table_cell(table, "%s", text_of(json_object_get(state, "data"), "cluster_id"));
+	table_cell(table, "%s", field_string(state, "member"));
+	table_cell(table, "%s", field_string(json_object_get(state, "data"), "cluster_id"));
 	table_cell(table, "%s", name);
-	table_cell(table, "%s", text_of(json_object_get(state, "times"), name));
-	table_cell(table, "%s", text_of(state, "token"));
-	table_cell(table, "%s", text_of(json_object_get(state, "claim"), "by"));
+	table_cell(table, "%s", field_string(json_object_get(state, "times"), name));
+	table_cell(table, "%s", field_string(state, "token"));
+	table_cell(table, "%s", field_string(json_object_get(state, "claim"), "by"));
 	table_cell(table, "%s", next_of(phase));
 }
 
@@ -162,8 +156,8 @@ static int show_own(struct showing *s, const char *data_dir)
 	if (code != CLI_OK)
 		return code;
 	object = restorestate_json(state);
-	if (text_of(object, "data_dir")[0] != '\0')
-		data_dir = text_of(object, "data_dir");
+	if (field_string(object, "data_dir")[0] != '\0')
+		data_dir = field_string(object, "data_dir");
 	(void) json_object_set_new(object, "data", look_at_data(data_dir));
 	(void) json_object_set_new(object, "claim", claim != NULL ? claim : json_null());
 	show(s, "this node", object);

@@ -11,6 +11,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "cli/common/fields.h"
 
 /* What the tool makes beside the database: a WAL takes 64 MB from the first byte on. */
 #define SPARE_BYTES (INT64_C(96) << 20)
@@ -25,60 +26,44 @@ struct subject {
 	struct restoreplan *plan;
 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
-static bool is_true(const json_t *object, const char *key)
-{
-	return json_is_true(json_object_get(object, key));
-}
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
-
 /* --- the data directory --- */
 
 static void look_at_dir(const struct subject *s)
 {
 	struct texts *against = &s->plan->against, *mind = &s->plan->mind;
-	const char *path = text_of(s->dir, "path"), *inner = text_of(s->dir, "inner");
-	const char *set_aside = text_of(s->dir, "set_aside");
+	const char *path = field_string(s->dir, "path"), *inner = field_string(s->dir, "inner");
+	const char *set_aside = field_string(s->dir, "set_aside");
 
-	if (is_true(s->dir, "in_use") && !s->wish->while_running)
+	if (field_is_true(s->dir, "in_use") && !s->wish->while_running)
 		texts_add(against, "etcd runs on %s: stop it, on this node and on all others", path);
 	if (inner[0] != '\0')
 		texts_add(against, "there is no data of etcd in %s, but in %s: --data-dir %s", path, inner,
 		          inner);
-	if (is_true(s->dir, "has_db") && !is_true(s->dir, "has_wal") && s->wish->wal_dir == NULL)
+	if (field_is_true(s->dir, "has_db") && !field_is_true(s->dir, "has_wal") &&
+	    s->wish->wal_dir == NULL)
 		texts_add(against,
 		          "there is no WAL in %s, so etcd has it elsewhere: say where, by --wal-dir", path);
-	if (!is_true(s->dir, "has_unit") && set_aside[0] != '\0')
+	if (!field_is_true(s->dir, "has_unit") && set_aside[0] != '\0')
 		texts_add(mind,
 		          "%s is not there, but what an earlier restore moved aside is; the way back: mv "
 		          "%s %s",
-		          text_of(s->dir, "unit"), set_aside, text_of(s->dir, "unit"));
-	if (!is_true(s->dir, "has_unit") && s->plan->self != NULL)
+		          field_string(s->dir, "unit"), set_aside, field_string(s->dir, "unit"));
+	if (!field_is_true(s->dir, "has_unit") && s->plan->self != NULL)
 		texts_add(mind,
 		          "there was no data of etcd in %s, so it will belong to user %lld: give it to "
 		          "the one that etcd runs as (chown -R)",
-		          path, (long long) number_of(s->dir, "uid"));
+		          path, (long long) field_integer(s->dir, "uid"));
 }
 
 static void look_at_disk(const struct subject *s)
 {
-	json_int_t need = number_of(s->source, "db_bytes") + SPARE_BYTES;
-	json_int_t free_bytes = number_of(s->dir, "free_bytes");
+	json_int_t need = field_integer(s->source, "db_bytes") + SPARE_BYTES;
+	json_int_t free_bytes = field_integer(s->dir, "free_bytes");
 
 	if (free_bytes < need)
 		texts_add(&s->plan->against,
 		          "%s needs %lld MiB beside what is there, which stays, and %lld MiB are free",
-		          text_of(s->dir, "path"), (long long) (need / MIB + 1),
+		          field_string(s->dir, "path"), (long long) (need / MIB + 1),
 		          (long long) (free_bytes / MIB));
 }
 
@@ -92,7 +77,7 @@ static void look_at_manifests(const struct subject *s)
 		texts_add(&s->plan->against,
 		          "kubelet starts etcd on %s, by %s: move that file away, and kube-apiserver's, on "
 		          "all nodes",
-		          text_of(s->dir, "path"), path);
+		          field_string(s->dir, "path"), path);
 	}
 }
 
@@ -100,8 +85,8 @@ static void look_at_manifests(const struct subject *s)
  * name decides. */
 static void look_at_place(const struct subject *s, const json_t *peer, bool is_here)
 {
-	const char *url = text_of(peer, "url"), *name = s->plan->self->name;
-	const char *host = text_of(json_object_get(s->host, "self"), "host");
+	const char *url = field_string(peer, "url"), *name = s->plan->self->name;
+	const char *host = field_string(json_object_get(s->host, "self"), "host");
 	const json_t *local = json_object_get(peer, "local");
 
 	if (local == NULL && !is_here && strcmp(name, host) != 0)
@@ -122,19 +107,19 @@ static void look_at_peers(const struct subject *s)
 	bool is_here = false;
 
 	for (size_t i = 0; i < json_array_size(peers); i++)
-		is_here |= is_true(json_array_get(peers, i), "local");
+		is_here |= field_is_true(json_array_get(peers, i), "local");
 	for (size_t i = 0; i < json_array_size(peers); i++) {
 		const json_t *peer = json_array_get(peers, i);
 
 		if (s->wish->while_running)
 			;
-		else if (is_true(peer, "listening") && is_true(s->dir, "in_use"))
+		else if (field_is_true(peer, "listening") && field_is_true(s->dir, "in_use"))
 			texts_add(&s->plan->against, "something listens on %s, most likely that etcd",
-			          text_of(peer, "url"));
-		else if (is_true(peer, "listening"))
+			          field_string(peer, "url"));
+		else if (field_is_true(peer, "listening"))
 			texts_add(&s->plan->against,
 			          "something listens on %s: etcd still runs here, elsewhere than in %s?",
-			          text_of(peer, "url"), text_of(s->dir, "path"));
+			          field_string(peer, "url"), field_string(s->dir, "path"));
 		look_at_place(s, peer, is_here);
 	}
 }
@@ -145,12 +130,12 @@ static void look_at_peers(const struct subject *s)
  * minor version at a time, and never down. */
 static void look_at_version(const struct subject *s)
 {
-	const char *version = text_of(s->source, "storage_version");
-	const char *tool = text_of(s->tool, "version"), *path = text_of(s->tool, "path");
+	const char *version = field_string(s->source, "storage_version");
+	const char *tool = field_string(s->tool, "version"), *path = field_string(s->tool, "path");
 	unsigned major, minor, tool_major, tool_minor;
 
 	if (version[0] == '\0')
-		version = text_of(s->source, "cluster_version");
+		version = field_string(s->source, "cluster_version");
 	if (sscanf(version, "%4u.%4u", &major, &minor) != 2 ||
 	    sscanf(tool, "%4u.%4u", &tool_major, &tool_minor) != 2)
 		return;
@@ -173,18 +158,18 @@ static void look_at_version(const struct subject *s)
 
 static void look_at_tool(const struct subject *s)
 {
-	const char *problem = text_of(s->tool, "problem");
+	const char *problem = field_string(s->tool, "problem");
 
 	if (problem[0] != '\0') {
 		texts_add(&s->plan->against, "%s (--tool)", problem);
 		return;
 	}
 	look_at_version(s);
-	if (s->plan->bump_revision > 0 && !is_true(s->tool, "can_bump"))
+	if (s->plan->bump_revision > 0 && !field_is_true(s->tool, "can_bump"))
 		texts_add(&s->plan->against,
 		          "%s of etcd %s cannot raise the revision, which came with 3.4.27 and 3.5.10: "
 		          "take another one on all nodes, by --tool, or --bump-revision 0 on all",
-		          text_of(s->tool, "path"), text_of(s->tool, "version"));
+		          field_string(s->tool, "path"), field_string(s->tool, "version"));
 	if (s->plan->bump_revision == 0)
 		texts_add(&s->plan->mind,
 		          "%sthe revision goes back to %lld: whoever has seen a later one, and watches, "
@@ -193,7 +178,7 @@ static void look_at_tool(const struct subject *s)
 		          s->wish->bump_is_given
 		              ? ""
 		              : "this tool cannot raise the revision (3.4.27 and 3.5.10 can), so ",
-		          (long long) number_of(s->source, "revision"));
+		          (long long) field_integer(s->source, "revision"));
 }
 
 /* --- the snapshot --- */
@@ -203,7 +188,7 @@ static void look_at_proof(const struct subject *s)
 	const json_t *entry = json_object_get(s->source, "entry");
 	struct texts *mind = &s->plan->mind;
 
-	if (!is_true(s->source, "digest"))
+	if (!field_is_true(s->source, "digest"))
 		texts_add(mind, "it has no digest: its tree and its keys are sound, but a wrong bit in a "
 		                "value would not be seen, and what the WAL had behind it is not in it");
 	if (json_is_null(entry))
@@ -226,7 +211,7 @@ static void look_at_passed(const struct subject *s)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		json_int_t n = number_of(json_object_get(s->source, "passed_over"), kinds[i].key);
+		json_int_t n = field_integer(json_object_get(s->source, "passed_over"), kinds[i].key);
 
 		if (n > 0)
 			texts_add(&s->plan->mind, "%lld snapshots were passed over that %s", (long long) n,
@@ -238,7 +223,7 @@ static void look_at_passed(const struct subject *s)
  * in what this node knows. */
 static void look_at_signature(const struct subject *s)
 {
-	const char *verdict = text_of(s->source, "signed");
+	const char *verdict = field_string(s->source, "signed");
 	const json_t *newer = json_object_get(s->source, "newer_known");
 
 	if (strcmp(verdict, "unknown-key") == 0)
@@ -246,15 +231,15 @@ static void look_at_signature(const struct subject *s)
 		    &s->plan->mind,
 		    "it is signed by a key that is not known here, %s: compare it with 'fairlead etcd "
 		    "snapshot key' of the node that took it",
-		    text_of(json_object_get(s->source, "entry"), "key"));
+		    field_string(json_object_get(s->source, "entry"), "key"));
 	else if (strcmp(verdict, "none") == 0 && !s->wish->source_is_local)
 		texts_add(&s->plan->mind, "it is not signed, as those of older versions are not: nothing "
 		                          "shows that it is of this cluster");
 	if (json_is_object(newer))
-		texts_add(is_true(newer, "named") ? &s->plan->mind : &s->plan->against,
+		texts_add(field_is_true(newer, "named") ? &s->plan->mind : &s->plan->against,
 		          "this node knows a newer one, %s of %s, which the store did not show: name the "
 		          "one that is meant by its id",
-		          text_of(newer, "id"), text_of(newer, "started"));
+		          field_string(newer, "id"), field_string(newer, "started"));
 }
 
 static void look_at_content(const struct subject *s)
@@ -274,7 +259,7 @@ static void look_at_content(const struct subject *s)
 			          "room, then etcdctl alarm disarm",
 			          alarm);
 	}
-	if (is_true(s->source, "auth_enabled"))
+	if (field_is_true(s->source, "auth_enabled"))
 		texts_add(mind, "authentication is on, with the users and passwords of then");
 	texts_add(mind, "what kube-apiserver encrypts it decrypts with the keys of then "
 	                "(--encryption-provider-config), and certificates are not in etcd");
@@ -291,17 +276,17 @@ static void look_at_extra(const struct subject *s)
 
 static void look_at_learner(const struct subject *s, const json_t *member, const char *name)
 {
-	if (is_true(member, "demoted"))
+	if (field_is_true(member, "demoted"))
 		texts_add(
 		    &s->plan->mind,
 		    "'%s' is a learner in the database and a voter in etcd's member list of that "
 		    "time (etcd 3.5.1 to 3.5.19 does not write a promotion); it is restored as a voter",
 		    name);
-	else if (is_true(member, "learner") && is_true(member, "listed"))
+	else if (field_is_true(member, "learner") && field_is_true(member, "listed"))
 		texts_add(&s->plan->mind,
 		          "'%s' was a learner when the snapshot was taken, and is restored as a voter",
 		          name);
-	else if (is_true(member, "learner"))
+	else if (field_is_true(member, "learner"))
 		texts_add(&s->plan->mind,
 		          "'%s' is a learner in the snapshot (etcd 3.5.1 to 3.5.19 does not write a "
 		          "promotion), and is restored as a voter",
@@ -310,14 +295,14 @@ static void look_at_learner(const struct subject *s, const json_t *member, const
 
 static void look_at_left_out(const struct subject *s, const json_t *member, const char *url)
 {
-	const char *name = text_of(member, "name");
+	const char *name = field_string(member, "name");
 
 	if (name[0] != '\0')
 		texts_add(&s->plan->mind,
 		          "'%s' was a member and is none any more: it joins again "
 		          "with etcdctl member add and an empty data directory",
 		          name);
-	else if (is_true(member, "listed"))
+	else if (field_is_true(member, "listed"))
 		texts_add(&s->plan->mind,
 		          "the member at %s was not started when the snapshot was taken, and is left out",
 		          url);
@@ -330,7 +315,7 @@ static void look_at_left_out(const struct subject *s, const json_t *member, cons
 
 static void look_at_member(const struct subject *s, const json_t *member)
 {
-	const char *name = text_of(member, "name");
+	const char *name = field_string(member, "name");
 	const char *url = json_string_value(json_array_get(json_object_get(member, "peer_urls"), 0));
 	const struct newcluster_member *now =
 	    newcluster_find_url(s->plan->cluster, url != NULL ? url : "");
@@ -341,7 +326,7 @@ static void look_at_member(const struct subject *s, const json_t *member)
 		look_at_left_out(s, member, url != NULL ? url : "no peer URL");
 		return;
 	}
-	if (is_true(member, "called") && strcmp(now->name, name) == 0)
+	if (field_is_true(member, "called") && strcmp(now->name, name) == 0)
 		texts_add(&s->plan->mind,
 		          "the member at %s has no name in the snapshot, as etcd 3.5 keeps none of "
 		          "those that joined later, and is called '%s' here, whatever its --name "
@@ -391,14 +376,14 @@ static void say_what_comes_after(const struct subject *s)
 static void say_how_to_start(const struct subject *s)
 {
 	struct texts *then = &s->plan->then;
-	bool kubelet = is_true(s->host, "kubelet");
+	bool kubelet = field_is_true(s->host, "kubelet");
 
 	if (s->wish->wal_dir != NULL)
 		texts_add(then,
 		          "the new WAL is in %s/member/wal, and the old one must go: mv %s "
 		          "%s.before-restore && mv %s/member/wal %s",
-		          text_of(s->dir, "path"), s->wish->wal_dir, s->wish->wal_dir,
-		          text_of(s->dir, "path"), s->wish->wal_dir);
+		          field_string(s->dir, "path"), s->wish->wal_dir, s->wish->wal_dir,
+		          field_string(s->dir, "path"), s->wish->wal_dir);
 	if (s->plan->n_others > 0)
 		texts_add(then, "restore the other members, all from the same file, before any is started");
 	texts_add(then, "%s%s%s", kubelet ? "put the manifest of etcd back" : "start etcd",

@@ -21,6 +21,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "cli/common/fields.h"
 #include "cli/common/table.h"
 #include "cli/restore/restorestate.h"
 #include "cli/restore/restorerender.h"
@@ -53,13 +54,6 @@ struct acting {
 	struct restorehealth health;
 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
 static bool is_for_people(const struct acting *a)
 {
 	return a->r->cli.output == CLI_TABLE;
@@ -76,7 +70,7 @@ static void nap(void)
 
 static bool is_active(const json_t *state)
 {
-	const char *phase = text_of(state, "phase");
+	const char *phase = field_string(state, "phase");
 
 	return phase[0] != '\0' && strcmp(phase, restorephase_name(RESTORE_NONE)) != 0 &&
 	       strcmp(phase, restorephase_name(RESTORE_DONE)) != 0;
@@ -89,7 +83,7 @@ static void on_state(const struct remote_answer *answer, void *userdata)
 	json_t *state = json_array_get(answer->objects, 0);
 
 	a->n_told += answer->outcome == REMOTE_DONE && answer->exit_code == CLI_OK;
-	if (text_of(state, "token")[0] == '\0' || (a->state != NULL && !is_active(state)))
+	if (field_string(state, "token")[0] == '\0' || (a->state != NULL && !is_active(state)))
 		return;
 	if (a->state != NULL && is_active(a->state))
 		return;
@@ -139,12 +133,12 @@ static int learn(struct acting *a)
 	without = json_object_get(a->state, "without");
 	for (size_t i = 0; i < json_array_size(without); i++)
 		texts_add(&a->without, "%s", json_string_value(json_array_get(without, i)));
-	o->wish.token = text_of(a->state, "token");
+	o->wish.token = field_string(a->state, "token");
 	o->wish.token_is_new = false;
-	o->wish.initial_cluster = text_of(a->state, "initial_cluster");
-	a->data_dir = text_of(a->state, "data_dir");
+	o->wish.initial_cluster = field_string(a->state, "initial_cluster");
+	a->data_dir = field_string(a->state, "data_dir");
 	if (o->manifests == NULL)
-		o->manifests = text_of(a->state, "manifests");
+		o->manifests = field_string(a->state, "manifests");
 	return CLI_OK;
 }
 
@@ -208,8 +202,8 @@ static int begin(struct acting *a)
 	make_options(a);
 	texts_add_all(&a->without, &o->without);
 	if (a->r->plan != NULL)
-		a->plan = restoreprepare_plan(text_of(a->r->found, "sha256"), a->r->plan->bump_revision,
-		                              a->r->plan->initial_cluster);
+		a->plan = restoreprepare_plan(field_string(a->r->found, "sha256"),
+		                              a->r->plan->bump_revision, a->r->plan->initial_cluster);
 	a->nodes = (struct restorenodes){
 	    .remote = a->remote,
 	    .cluster = a->cluster,
@@ -244,7 +238,7 @@ static void prepare_words(const struct acting *a, struct texts *words)
 
 	texts_add(words, "prepare");
 	texts_add_option(words, "--token", a->nodes.token);
-	texts_add_option(words, "--sha256", text_of(r->found, "sha256"));
+	texts_add_option(words, "--sha256", field_string(r->found, "sha256"));
 	texts_add_option(words, "--initial-cluster", a->nodes.initial_cluster);
 	texts_add(words, "--bump-revision");
 	texts_add(words, "%" PRIu64, r->plan->bump_revision);
@@ -260,7 +254,7 @@ static void prepare_words(const struct acting *a, struct texts *words)
 
 static int prepare(struct acting *a, uint64_t who)
 {
-	const char *path = text_of(a->r->found, "file");
+	const char *path = field_string(a->r->found, "file");
 	struct texts words = {0};
 	AUTO(close) int fd = -1;
 	struct stat st = {0};
@@ -358,7 +352,7 @@ static void add_replaced(const struct acting *a, struct texts *words)
 		const json_t *claim = json_object_get(a->nodes.nodes[i].survey, "claim");
 
 		if (claim != NULL && (a->r->options.take_over || restoreclaim_is_dead(claim)))
-			texts_add_option(words, "--replaces", text_of(claim, "id"));
+			texts_add_option(words, "--replaces", field_string(claim, "id"));
 	}
 }
 

@@ -11,17 +11,11 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "cli/common/fields.h"
 #include "cli/common/table.h"
 #include "cli/nodes/nodelist.h"
 
 #define SURVEY_TIMEOUT_US (60 * US_PER_S)
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
 
 static void say(const char *node, const char *what)
 {
@@ -247,7 +241,7 @@ static int refuse_other(const struct restorenode *node, const json_t *state)
 	AUTO(free)
 	char *why = xasprintf("the restore '%s' is under way there ('%s'): continue it with --resume, "
 	                      "or go back with --back",
-	                      text_of(state, "token"), text_of(state, "phase"));
+	                      field_string(state, "token"), field_string(state, "phase"));
 
 	say(node->name, why);
 	return CLI_FAILED;
@@ -260,7 +254,7 @@ static int check_plans(const struct restorenodes *nodes)
 
 	for (size_t i = 0; i < nodes->n; i++) {
 		const struct restorenode *node = &nodes->nodes[i];
-		const char *own = text_of(json_object_get(node->survey, "state"), "plan");
+		const char *own = field_string(json_object_get(node->survey, "state"), "plan");
 
 		if (!node->reached || node->phase == RESTORE_NONE)
 			continue;
@@ -303,12 +297,12 @@ static int read_state(const struct restorenodes *nodes, struct restorenode *node
 	enum restore_phase phase;
 
 	node->phase = RESTORE_NONE;
-	if (!restorephase_parse(text_of(state, "phase"), &phase)) {
+	if (!restorephase_parse(field_string(state, "phase"), &phase)) {
 		say(node->name, "its answer has no phase: is fairlead of the same version there?");
 		return CLI_FAILED;
 	}
 	node->did_another = false;
-	if (phase != RESTORE_NONE && strcmp(text_of(state, "token"), nodes->token) == 0)
+	if (phase != RESTORE_NONE && strcmp(field_string(state, "token"), nodes->token) == 0)
 		node->phase = phase;
 	else if (phase != RESTORE_NONE && phase != RESTORE_DONE)
 		return refuse_other(node, state);
@@ -319,7 +313,7 @@ static int read_state(const struct restorenodes *nodes, struct restorenode *node
 
 static int read_member(struct restorenodes *nodes, struct restorenode *node)
 {
-	const char *name = text_of(node->survey, "member");
+	const char *name = field_string(node->survey, "member");
 	const struct newcluster_member *member = newcluster_find(nodes->cluster, name);
 	const struct restorenode *other;
 	size_t index;
@@ -446,13 +440,6 @@ struct restoredecide restorenodes_next(const struct restorenodes *nodes, bool go
 #define STEP_TIMEOUT_US (60 * US_PER_S)
 #define POLL_MS 500
 
-static const char *restorehealth_text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
 static int64_t revision_of(const json_t *said)
 {
 	return json_integer_value(json_object_get(said, "revision"));
@@ -466,10 +453,10 @@ static char *find_fault(const json_t *said, const char *cluster_id)
 	if (said == NULL)
 		return xstrdup("it does not answer");
 	if (!json_is_true(json_object_get(said, "healthy")))
-		return xasprintf("it is not healthy: %s", restorehealth_text_of(said, "reason"));
-	if (strcmp(restorehealth_text_of(said, "cluster_id"), cluster_id) != 0)
-		return xasprintf("it is in the cluster %s, and not in %s",
-		                 restorehealth_text_of(said, "cluster_id"), cluster_id);
+		return xasprintf("it is not healthy: %s", field_string(said, "reason"));
+	if (strcmp(field_string(said, "cluster_id"), cluster_id) != 0)
+		return xasprintf("it is in the cluster %s, and not in %s", field_string(said, "cluster_id"),
+		                 cluster_id);
 	return NULL;
 }
 

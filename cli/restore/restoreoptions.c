@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/common/fields.h"
 #include "cli/common/table.h"
 
 #define DEFAULT_DATA_DIR "/var/lib/etcd"
@@ -249,18 +250,6 @@ int restorerebuild_run(const struct restoreoptions *o, const struct snapshotsour
 
 /* --- for people --- */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
-static long long number_of(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
-
 static void print_fetched(FILE *out, const json_t *fetched)
 {
 	const json_t *keys = json_object_get(fetched, "keys");
@@ -268,9 +257,9 @@ static void print_fetched(FILE *out, const json_t *fetched)
 	if (!json_is_object(fetched))
 		return;
 	(void) fprintf(out, "fetched   the record of ");
-	table_print_safe(out, text_of(fetched, "node"));
-	(void) fprintf(out, ": %lld segments, %lld bytes\n", number_of(fetched, "segments"),
-	               number_of(fetched, "bytes"));
+	table_print_safe(out, field_string(fetched, "node"));
+	(void) fprintf(out, ": %lld segments, %lld bytes\n", field_integer(fetched, "segments"),
+	               field_integer(fetched, "bytes"));
 	for (size_t i = 0; i < json_array_size(keys); i++) {
 		const char *key = json_string_value(json_array_get(keys, i));
 
@@ -278,10 +267,10 @@ static void print_fetched(FILE *out, const json_t *fetched)
 		table_print_safe(out, key != NULL ? key : "?");
 		(void) fputc('\n', out);
 	}
-	if (text_of(fetched, "passed")[0] == '\0')
+	if (field_string(fetched, "passed")[0] == '\0')
 		return;
 	(void) fputs("passed    another record was passed over: ", out);
-	table_print_safe(out, text_of(fetched, "passed"));
+	table_print_safe(out, field_string(fetched, "passed"));
 	(void) fputc('\n', out);
 }
 
@@ -294,18 +283,20 @@ static void print_record(FILE *out, const json_t *made)
 		return;
 	}
 	(void) fprintf(out, "record    %lld changes behind that; it reaches to revision %lld, %s\n",
-	               number_of(made, "events"), number_of(record, "last"), text_of(record, "until"));
+	               field_integer(made, "events"), field_integer(record, "last"),
+	               field_string(record, "until"));
 	(void) fprintf(out, "agreed    with %lld of what is in both, %lld HashKV of members\n",
-	               number_of(made, "same_events"), number_of(made, "hashes_agreed"));
+	               field_integer(made, "same_events"), field_integer(made, "hashes_agreed"));
 }
 
 /* "revisions 12 to 90, 2026-11-21T20:30:00Z to ..., recorded in FILE" */
 static void print_history(FILE *out, const json_t *history)
 {
-	const char *segment = text_of(history, "segment"), *base = text_of(history, "base");
+	const char *segment = field_string(history, "segment"), *base = field_string(history, "base");
 
-	(void) fprintf(out, "revisions %lld to %lld, %s to %s, ", number_of(history, "first"),
-	               number_of(history, "last"), text_of(history, "from"), text_of(history, "until"));
+	(void) fprintf(out, "revisions %lld to %lld, %s to %s, ", field_integer(history, "first"),
+	               field_integer(history, "last"), field_string(history, "from"),
+	               field_string(history, "until"));
 	if (segment[0] != '\0')
 		(void) fprintf(out, "recorded from %s on", segment);
 	else
@@ -321,7 +312,7 @@ void restorerebuild_print_histories(FILE *out, const json_t *histories)
 
 	json_array_foreach(histories, i, history)
 	{
-		(void) fprintf(out, "history   %lld: ", number_of(history, "history"));
+		(void) fprintf(out, "history   %lld: ", field_integer(history, "history"));
 		print_history(out, history);
 		(void) fputc('\n', out);
 	}
@@ -330,21 +321,21 @@ void restorerebuild_print_histories(FILE *out, const json_t *histories)
 void restorerebuild_print(FILE *out, const json_t *made)
 {
 	const json_t *base = json_object_get(made, "base");
-	long long n_unknown = number_of(made, "unknown_leases");
+	long long n_unknown = field_integer(made, "unknown_leases");
 
-	(void) fprintf(out, "rebuilt   revision %lld", number_of(made, "revision"));
-	if (text_of(made, "time")[0] != '\0')
-		(void) fprintf(out, ", of %s", text_of(made, "time"));
+	(void) fprintf(out, "rebuilt   revision %lld", field_integer(made, "revision"));
+	if (field_string(made, "time")[0] != '\0')
+		(void) fprintf(out, ", of %s", field_string(made, "time"));
 	(void) fputs(", in ", out);
-	table_print_safe(out, text_of(made, "file"));
+	table_print_safe(out, field_string(made, "file"));
 	(void) fputs(", which stays\nbase      ", out);
-	table_print_safe(out, text_of(base, "origin"));
-	(void) fprintf(out, ", revision %lld\n", number_of(base, "revision"));
+	table_print_safe(out, field_string(base, "origin"));
+	(void) fprintf(out, ", revision %lld\n", field_integer(base, "revision"));
 	print_fetched(out, json_object_get(made, "fetched"));
 	print_record(out, made);
 	(void) fprintf(out, "history   %lld of %lld that have it: ",
-	               number_of(json_object_get(made, "history"), "history"),
-	               number_of(made, "histories"));
+	               field_integer(json_object_get(made, "history"), "history"),
+	               field_integer(made, "histories"));
 	print_history(out, json_object_get(made, "history"));
 	(void) fputc('\n', out);
 	if (n_unknown > 0)

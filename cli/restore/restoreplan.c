@@ -11,6 +11,7 @@
 #include "base/jsonval.h"
 #include "base/mem.h"
 #include "bolt/crc32c.h"
+#include "cli/common/fields.h"
 #include "cli/restore/restoreadvice.h"
 
 /* --- restoremembers --- */
@@ -27,13 +28,6 @@
  * restore in its database, with the same URLs and other ids.
  */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
 static const char *url_of(const json_t *member)
 {
 	const char *url = json_string_value(json_array_get(json_object_get(member, "peer_urls"), 0));
@@ -44,7 +38,7 @@ static const char *url_of(const json_t *member)
 /* 0: it has none. */
 static uint64_t id_of(const json_t *member)
 {
-	return strtoull(text_of(member, "id"), NULL, 16);
+	return strtoull(field_string(member, "id"), NULL, 16);
 }
 
 /* --- the same member --- */
@@ -97,12 +91,12 @@ static const json_t *find(const json_t *list, const json_t *member)
  */
 static char *call_by_host(const json_t *source, const json_t *member)
 {
-	const char *version = text_of(source, "storage_version");
+	const char *version = field_string(source, "storage_version");
 	struct conf_url url;
 
 	if (version[0] == '\0')
-		version = text_of(source, "cluster_version");
-	if (strncmp(version, "3.5.", 4) != 0 || text_of(member, "name")[0] != '\0' ||
+		version = field_string(source, "cluster_version");
+	if (strncmp(version, "3.5.", 4) != 0 || field_string(member, "name")[0] != '\0' ||
 	    conf_parse_url(url_of(member), &url) != NULL)
 		return NULL;
 	return xstrdup(url.host);
@@ -127,7 +121,7 @@ static json_t *read_database(const json_t *source)
 		const json_t *member = json_array_get(members, i);
 		AUTO(free) char *host = call_by_host(source, member);
 
-		add(list, host != NULL ? host : text_of(member, "name"), member, host != NULL, false,
+		add(list, host != NULL ? host : field_string(member, "name"), member, host != NULL, false,
 		    false);
 	}
 	return list;
@@ -137,7 +131,7 @@ static json_t *read_database(const json_t *source)
 
 static void compare(const json_t *listed, const json_t *stored, struct texts *differ)
 {
-	const char *name = text_of(listed, "name"), *stored_name = text_of(stored, "name");
+	const char *name = field_string(listed, "name"), *stored_name = field_string(stored, "name");
 
 	if (!same_urls(listed, stored))
 		texts_add(differ, "'%s' has the peer URL %s in the member list and %s in the database",
@@ -153,7 +147,7 @@ static json_t *read_both(const json_t *members, const json_t *database, struct t
 
 	for (size_t i = 0; i < json_array_size(members); i++) {
 		const json_t *listed = json_array_get(members, i), *stored = find(database, listed);
-		const char *name = text_of(listed, "name");
+		const char *name = field_string(listed, "name");
 		bool learner = json_is_true(json_object_get(listed, "learner"));
 
 		if (stored == NULL)
@@ -161,7 +155,7 @@ static json_t *read_both(const json_t *members, const json_t *database, struct t
 			          url_of(listed));
 		else
 			compare(listed, stored, differ);
-		add(list, name[0] != '\0' ? name : text_of(stored, "name"), listed, false,
+		add(list, name[0] != '\0' ? name : field_string(stored, "name"), listed, false,
 		    !learner && json_is_true(json_object_get(stored, "learner")), true);
 	}
 	for (size_t i = 0; i < json_array_size(database); i++) {
@@ -169,7 +163,7 @@ static json_t *read_both(const json_t *members, const json_t *database, struct t
 
 		if (find(members, stored) == NULL)
 			texts_add(differ, "the member '%s' at %s is in the database alone",
-			          text_of(stored, "name"), url_of(stored));
+			          field_string(stored, "name"), url_of(stored));
 	}
 	return list;
 }
@@ -217,13 +211,6 @@ void restoreplan_free(struct restoreplan *plan)
 	free(plan);
 }
 
-static const char *restoreplan_text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
 /* --- the cluster --- */
 
 /* "n1=url,n1=url"; a member that is listed twice (by etcd 3.4, after a restore) counts once. */
@@ -267,8 +254,8 @@ static char *named_members(const json_t *members)
 	for (size_t i = 0; i < json_array_size(members); i++) {
 		const json_t *member = json_array_get(members, i);
 
-		if (restoreplan_text_of(member, "name")[0] != '\0')
-			add_member(&parts, member, restoreplan_text_of(member, "name"));
+		if (field_string(member, "name")[0] != '\0')
+			add_member(&parts, member, field_string(member, "name"));
 	}
 	text = join(&parts);
 	texts_fini(&parts);
@@ -337,8 +324,7 @@ const struct newcluster_member *restoreplan_find_self(const struct newcluster *c
 		}
 	}
 	if (n == 0)
-		found =
-		    newcluster_find(cluster, restoreplan_text_of(json_object_get(host, "self"), "host"));
+		found = newcluster_find(cluster, field_string(json_object_get(host, "self"), "host"));
 	return n > 1 ? NULL : found;
 }
 
@@ -407,9 +393,9 @@ static char *command_for(const struct restoreplan_wish *wish, const struct resto
 	texts_add(&words, "etcd");
 	texts_add(&words, "restore");
 	texts_add_all(&words, wish->source);
-	texts_add_option(&words, "--sha256", restoreplan_text_of(source, "sha256"));
+	texts_add_option(&words, "--sha256", field_string(source, "sha256"));
 	texts_add_option(&words, "--data-dir",
-	                 wish->data_dir[0] == '/' ? wish->data_dir : restoreplan_text_of(dir, "path"));
+	                 wish->data_dir[0] == '/' ? wish->data_dir : field_string(dir, "path"));
 	if (wish->wal_dir != NULL)
 		texts_add_option(&words, "--wal-dir", wish->wal_dir);
 	texts_add_option(&words, "--name", member->name);
@@ -506,7 +492,7 @@ static void check_token(const struct restoreplan_wish *wish, const json_t *sourc
 
 	if (plan->cluster == NULL || wish->token_is_new ||
 	    sscanf(wish->token, "restore-%16" SCNx64 "-%8" SCNx32 "%n", &random, &sum, &end) != 2 ||
-	    wish->token[end] != '\0' || sum == sum_of(restoreplan_text_of(source, "sha256"), plan))
+	    wish->token[end] != '\0' || sum == sum_of(field_string(source, "sha256"), plan))
 		return;
 	texts_add(&plan->against,
 	          "the token %s is of another plan: the snapshot, the members or --bump-revision are "

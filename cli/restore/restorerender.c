@@ -10,23 +10,12 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "cli/common/fields.h"
 #include "cli/common/table.h"
 #include "cli/restore/restorestate.h"
 
 #define LABEL_WIDTH 10
 #define MIB (1024 * 1024)
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
-static long long number_of(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
 
 static void label(FILE *out, const char *text)
 {
@@ -64,14 +53,14 @@ static void print_entry(FILE *out, const json_t *entry, int64_t now_s)
 	if (!json_is_object(entry))
 		return;
 	label(out, "taken");
-	table_print_safe(out, text_of(entry, "started"));
-	print_age(out, text_of(entry, "started"), now_s);
+	table_print_safe(out, field_string(entry, "started"));
+	print_age(out, field_string(entry, "started"), now_s);
 	(void) fputs(", from member ", out);
-	table_print_safe(out, text_of(json_object_get(entry, "member"), "name"));
+	table_print_safe(out, field_string(json_object_get(entry, "member"), "name"));
 	(void) fputs(" of cluster ", out);
-	table_print_safe(out, text_of(entry, "cluster_id"));
+	table_print_safe(out, field_string(entry, "cluster_id"));
 	(void) fputs(", etcd ", out);
-	table_print_safe(out, text_of(entry, "server_version"));
+	table_print_safe(out, field_string(entry, "server_version"));
 	(void) fputc('\n', out);
 }
 
@@ -90,20 +79,20 @@ static void print_signature(FILE *out, const char *verdict, const char *key)
 static void print_elsewhere(FILE *out, const json_t *elsewhere)
 {
 	const json_t *newest = json_object_get(elsewhere, "newest");
-	const char *reason = text_of(elsewhere, "reason");
+	const char *reason = field_string(elsewhere, "reason");
 
 	if (elsewhere == NULL)
 		return;
 	label(out, "elsewhere");
 	if (json_is_object(newest)) {
 		(void) fputs("newest known: ", out);
-		table_print_safe(out, text_of(newest, "node"));
+		table_print_safe(out, field_string(newest, "node"));
 		(void) fputs(", ", out);
-		table_print_safe(out, text_of(newest, "id"));
-		(void) fprintf(out, ", %s", text_of(newest, "finished"));
+		table_print_safe(out, field_string(newest, "id"));
+		(void) fprintf(out, ", %s", field_string(newest, "finished"));
 	}
 	if (json_is_object(newest) && reason[0] != '\0')
-		(void) fprintf(out, " (read from etcd at %s; now: ", text_of(newest, "as_of"));
+		(void) fprintf(out, " (read from etcd at %s; now: ", field_string(newest, "as_of"));
 	else if (reason[0] != '\0')
 		(void) fputs("not compared: ", out);
 	else if (!json_is_object(newest))
@@ -115,23 +104,23 @@ static void print_elsewhere(FILE *out, const json_t *elsewhere)
 static void print_source(FILE *out, const json_t *source, int64_t now_s)
 {
 	const json_t *entry = json_object_get(source, "entry");
-	const char *version = text_of(source, "cluster_version");
+	const char *version = field_string(source, "cluster_version");
 	bool is_proven = json_is_integer(json_object_get(source, "hashkv"));
 
-	line(out, "snapshot", text_of(source, "origin"));
+	line(out, "snapshot", field_string(source, "origin"));
 	print_entry(out, entry, now_s);
-	if (text_of(source, "signed")[0] != '\0') {
+	if (field_string(source, "signed")[0] != '\0') {
 		label(out, "signed");
-		print_signature(out, text_of(source, "signed"), text_of(entry, "key"));
+		print_signature(out, field_string(source, "signed"), field_string(entry, "key"));
 	}
 	print_elsewhere(out, json_object_get(source, "elsewhere"));
 	label(out, "content");
-	(void) fprintf(out, "revision %lld, ", number_of(source, "revision"));
+	(void) fprintf(out, "revision %lld, ", field_integer(source, "revision"));
 	if (is_proven)
-		(void) fprintf(out, "%lld keys, HashKV %lld, ", number_of(source, "live_keys"),
-		               number_of(source, "hashkv"));
-	(void) fprintf(out, "%lld leases, %.1f MiB; etcd ", number_of(source, "leases"),
-	               (double) number_of(source, "db_bytes") / MIB);
+		(void) fprintf(out, "%lld keys, HashKV %lld, ", field_integer(source, "live_keys"),
+		               field_integer(source, "hashkv"));
+	(void) fprintf(out, "%lld leases, %.1f MiB; etcd ", field_integer(source, "leases"),
+	               (double) field_integer(source, "db_bytes") / MIB);
 	table_print_safe(out, version[0] != '\0' ? version : "of no version");
 	(void) fputc('\n', out);
 	label(out, "proven");
@@ -146,17 +135,17 @@ static void print_source(FILE *out, const json_t *source, int64_t now_s)
 
 static void print_dir(FILE *out, const json_t *dir)
 {
-	line(out, "into", text_of(dir, "path"));
+	line(out, "into", field_string(dir, "path"));
 	label(out, "old data");
 	if (!json_is_true(json_object_get(dir, "has_unit"))) {
 		(void) fputs("none\n", out);
 		return;
 	}
 	(void) fputs("stays, as ", out);
-	table_print_safe(out, text_of(dir, "unit"));
-	(void) fprintf(out,
-	               ".before-restore-TIME; the new one gets its owner (%lld:%lld) and mode (%llo)\n",
-	               number_of(dir, "uid"), number_of(dir, "gid"), number_of(dir, "mode"));
+	table_print_safe(out, field_string(dir, "unit"));
+	(void) fprintf(
+	    out, ".before-restore-TIME; the new one gets its owner (%lld:%lld) and mode (%llo)\n",
+	    field_integer(dir, "uid"), field_integer(dir, "gid"), field_integer(dir, "mode"));
 }
 
 static void print_members(FILE *out, const struct restoreplan_wish *wish,
@@ -194,9 +183,9 @@ static void print_revision(FILE *out, const struct restoreplan *plan, const json
 		               "raised by %" PRIu64 " to %lld, all before it compacted: watches begin "
 		               "anew\n",
 		               plan->bump_revision,
-		               number_of(source, "last_revision") + (long long) plan->bump_revision);
+		               field_integer(source, "last_revision") + (long long) plan->bump_revision);
 	else
-		(void) fprintf(out, "%lld, as it was then\n", number_of(source, "revision"));
+		(void) fprintf(out, "%lld, as it was then\n", field_integer(source, "revision"));
 }
 
 static void print_list(FILE *out, const char *title, const struct texts *texts)
@@ -236,9 +225,10 @@ void restorerender_plan(FILE *out, const struct restoreplan_wish *wish,
 	print_source(out, source, now_s);
 	print_dir(out, json_object_get(host, "data_dir"));
 	label(out, "by");
-	table_print_safe(out, text_of(tool, "path")[0] != '\0' ? text_of(tool, "path") : "nothing");
+	table_print_safe(out, field_string(tool, "path")[0] != '\0' ? field_string(tool, "path")
+	                                                            : "nothing");
 	(void) fputc(' ', out);
-	table_print_safe(out, text_of(tool, "version"));
+	table_print_safe(out, field_string(tool, "version"));
 	(void) fputc('\n', out);
 	print_revision(out, plan, source);
 	print_members(out, wish, plan);
@@ -277,19 +267,19 @@ void restorerender_dry(FILE *out, const struct restoreplan *plan)
 void restorerender_result(FILE *out, const struct restoreplan *plan, const json_t *result)
 {
 	(void) fputs("\nRestored: ", out);
-	table_print_safe(out, text_of(result, "data_dir"));
+	table_print_safe(out, field_string(result, "data_dir"));
 	(void) fputs(" is member ", out);
 	table_print_safe(out, plan->self->name);
 	(void) fprintf(out,
 	               " (%s) of cluster %s, at revision %lld, with %lld keys; read back, and its "
 	               "HashKV %lld is the snapshot's.\n",
-	               text_of(result, "member_id"), text_of(result, "cluster_id"),
-	               number_of(result, "revision"), number_of(result, "live_keys"),
-	               number_of(result, "hashkv"));
-	if (text_of(result, "set_aside")[0] == '\0')
+	               field_string(result, "member_id"), field_string(result, "cluster_id"),
+	               field_integer(result, "revision"), field_integer(result, "live_keys"),
+	               field_integer(result, "hashkv"));
+	if (field_string(result, "set_aside")[0] == '\0')
 		return;
 	(void) fputs("The old data is in ", out);
-	table_print_safe(out, text_of(result, "set_aside"));
+	table_print_safe(out, field_string(result, "set_aside"));
 	(void) fputc('\n', out);
 }
 
@@ -355,13 +345,6 @@ json_t *restorerender_plan_json(const struct restoreplan_wish *wish, const struc
 
 /* --- restoreclusterrender --- */
 
-static const char *restoreclusterrender_text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
 void restorecluster_print_against(FILE *out, const struct restoreplan *plan)
 {
 	for (size_t i = 0; i < plan->against.n; i++) {
@@ -383,7 +366,7 @@ static char *services_of(const json_t *survey)
 		AUTO(free) char *before = text;
 
 		text = xasprintf("%s%s%s", before, i > 0 ? ", " : "",
-		                 restoreclusterrender_text_of(json_array_get(services, i), "name"));
+		                 field_string(json_array_get(services, i), "name"));
 	}
 	return text;
 }
@@ -432,11 +415,11 @@ static void print_claims(FILE *out, const struct restorenodes *nodes)
 		if (claim == NULL || restoreclaim_is_dead(claim))
 			continue;
 		(void) fputc('\n', out);
-		table_print_safe(out, restoreclusterrender_text_of(claim, "by"));
+		table_print_safe(out, field_string(claim, "by"));
 		(void) fputs(" works on the restore of ", out);
 		table_print_safe(out, nodes->nodes[i].name);
 		(void) fputs(" since ", out);
-		table_print_safe(out, restoreclusterrender_text_of(claim, "since"));
+		table_print_safe(out, field_string(claim, "since"));
 		(void) fputc('\n', out);
 	}
 }

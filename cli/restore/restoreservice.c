@@ -21,6 +21,7 @@
 #include "base/mono.h"
 #include "base/spawn.h"
 #include "cli/common/cli.h"
+#include "cli/common/fields.h"
 #include "cli/restore/restorestate.h"
 
 /* --- restoreunit --- */
@@ -215,13 +216,6 @@ static int restoreunit_release(const char *unit)
 #define KUBELET_CHECK_US (20 * US_PER_S) /* the default of fileCheckFrequency */
 #define KUBELET_START_US (3 * US_PER_S)  /* for a container that it was starting */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
 /* --- which there are --- */
 
 #define API_SERVER "kube-apiserver"
@@ -348,9 +342,10 @@ int restoreservice_hold_all(const json_t *services)
 	for (size_t i = 0; code == CLI_OK && i < json_array_size(services); i++) {
 		const json_t *service = json_array_get(services, i);
 
-		code = json_is_true(json_object_get(service, "unit"))
-		           ? restoreunit_hold(text_of(service, "name"))
-		           : move_manifest(text_of(service, "manifest"), text_of(service, "held"));
+		code =
+		    json_is_true(json_object_get(service, "unit"))
+		        ? restoreunit_hold(field_string(service, "name"))
+		        : move_manifest(field_string(service, "manifest"), field_string(service, "held"));
 	}
 	return code;
 }
@@ -364,9 +359,10 @@ int restoreservice_release_all(const json_t *services, bool is_etcd)
 
 		if (json_is_true(json_object_get(service, "etcd")) != is_etcd)
 			continue;
-		code = json_is_true(json_object_get(service, "unit"))
-		           ? restoreunit_release(text_of(service, "name"))
-		           : move_manifest(text_of(service, "held"), text_of(service, "manifest"));
+		code =
+		    json_is_true(json_object_get(service, "unit"))
+		        ? restoreunit_release(field_string(service, "name"))
+		        : move_manifest(field_string(service, "held"), field_string(service, "manifest"));
 	}
 	return code;
 }
@@ -374,7 +370,7 @@ int restoreservice_release_all(const json_t *services, bool is_etcd)
 bool restoreservice_has_api_pod(const json_t *services)
 {
 	for (size_t i = 0; i < json_array_size(services); i++) {
-		if (strcmp(text_of(json_array_get(services, i), "name"), API_SERVER ".yaml") == 0)
+		if (strcmp(field_string(json_array_get(services, i), "name"), API_SERVER ".yaml") == 0)
 			return true;
 	}
 	return false;

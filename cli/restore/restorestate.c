@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/cli.h"
+#include "cli/common/fields.h"
 #include "cli/common/table.h"
 
 #define FILE_NAME "state.json"
@@ -236,13 +237,6 @@ json_t *restorestate_json(const struct restorestate *state)
 #define RESTORECLAIM_BYTES_MAX ((size_t) 4096)
 #define HOST_MAX 256
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
 static char *path_in(const char *dir)
 {
 	return xasprintf("%s/" RESTORECLAIM_FILE_NAME, dir);
@@ -322,9 +316,9 @@ bool restoreclaim_is_dead(const json_t *claim)
 	char host[HOST_MAX];
 
 	host_name(host);
-	if (strcmp(text_of(claim, "host"), host) != 0)
+	if (strcmp(field_string(claim, "host"), host) != 0)
 		return false;
-	return strcmp(text_of(claim, "boot"), boot) != 0 ||
+	return strcmp(field_string(claim, "boot"), boot) != 0 ||
 	       start_of(json_integer_value(json_object_get(claim, "pid"))) !=
 	           json_integer_value(json_object_get(claim, "started"));
 }
@@ -342,7 +336,7 @@ int restoreclaim_read(const char *dir, json_t **ret_claim)
 	if (r < 0 && r != -ENOENT)
 		return restorestate_explain("read", path, r);
 	claim = r == 0 ? json_loadb(text, len, 0, NULL) : NULL;
-	if (r == 0 && text_of(claim, "id")[0] == '\0') {
+	if (r == 0 && field_string(claim, "id")[0] == '\0') {
 		json_decref(claim);
 		(void) fprintf(stderr,
 		               "fairlead: %s is damaged: see that no other command works on this restore, "
@@ -356,13 +350,13 @@ int restoreclaim_read(const char *dir, json_t **ret_claim)
 
 static bool is_same(const json_t *claim, const json_t *other)
 {
-	return strcmp(text_of(claim, "id"), text_of(other, "id")) == 0;
+	return strcmp(field_string(claim, "id"), field_string(other, "id")) == 0;
 }
 
 static bool is_replaced(const json_t *claim, const struct texts *replaces)
 {
 	for (size_t i = 0; i < replaces->n; i++) {
-		if (strcmp(text_of(claim, "id"), replaces->items[i]) == 0)
+		if (strcmp(field_string(claim, "id"), replaces->items[i]) == 0)
 			return true;
 	}
 	return false;
@@ -371,9 +365,9 @@ static bool is_replaced(const json_t *claim, const struct texts *replaces)
 static int refuse(const json_t *claim)
 {
 	(void) fputs("fairlead: ", stderr);
-	table_print_safe(stderr, text_of(claim, "by"));
+	table_print_safe(stderr, field_string(claim, "by"));
 	(void) fputs(" works on the restore of this node since ", stderr);
-	table_print_safe(stderr, text_of(claim, "since"));
+	table_print_safe(stderr, field_string(claim, "since"));
 	(void) fputs(": wait until that command ends, or, if it does not run any more, repeat this one "
 	             "with --take-over\n",
 	             stderr);

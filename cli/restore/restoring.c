@@ -11,6 +11,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "cli/common/fields.h"
 #include "cli/common/table.h"
 #include "cli/common/worker.h"
 #include "cli/restore/restorerender.h"
@@ -25,45 +26,34 @@
 /* etcdwatch asks etcd first, and answers as well where that does not. */
 #define DAEMON_TIMEOUT_US (10 * US_PER_S)
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
-static json_int_t number_of(const json_t *object, const char *key)
-{
-	return json_integer_value(json_object_get(object, key));
-}
-
 /* --- pure --- */
 
 bool restoreelsewhere_is_newer(const json_t *entry, const json_t *than)
 {
-	bool same_line = strcmp(text_of(entry, "cluster_id"), text_of(than, "cluster_id")) == 0 &&
-	                 number_of(entry, "timeline") == number_of(than, "timeline");
+	bool same_line =
+	    strcmp(field_string(entry, "cluster_id"), field_string(than, "cluster_id")) == 0 &&
+	    field_integer(entry, "timeline") == field_integer(than, "timeline");
 
-	if (strcmp(text_of(entry, "id"), text_of(than, "id")) == 0)
+	if (strcmp(field_string(entry, "id"), field_string(than, "id")) == 0)
 		return false;
 	if (same_line)
-		return number_of(entry, "revision") > number_of(than, "revision");
+		return field_integer(entry, "revision") > field_integer(than, "revision");
 	/* Times are written alike, so they sort as texts. */
-	return strcmp(text_of(entry, "finished"), text_of(than, "finished")) > 0;
+	return strcmp(field_string(entry, "finished"), field_string(than, "finished")) > 0;
 }
 
 char *restoreelsewhere_sentence(const char *place, const json_t *entry)
 {
-	const char *agreed = text_of(json_object_get(entry, "verified"), "hashkv");
-	const char *node = text_of(entry, "node");
+	const char *agreed = field_string(json_object_get(entry, "verified"), "hashkv");
+	const char *node = field_string(entry, "node");
 	AUTO(free) char *taker = node[0] != '\0' ? xasprintf(", taken by %s", node) : xstrdup("");
 	AUTO(free)
 	char *compared = agreed[0] != '\0' ? xasprintf("confirmed by %s", agreed)
 	                                   : xstrdup("not compared with another member");
 
 	return xasprintf("a newer one is known: %s%s, revision %lld, of %s%s, %s", place,
-	                 text_of(entry, "id"), (long long) number_of(entry, "revision"),
-	                 text_of(entry, "finished"), taker, compared);
+	                 field_string(entry, "id"), (long long) field_integer(entry, "revision"),
+	                 field_string(entry, "finished"), taker, compared);
 }
 
 json_t *restoreelsewhere_known(const json_t *objects)
@@ -75,17 +65,17 @@ json_t *restoreelsewhere_known(const json_t *objects)
 
 	json_array_foreach(objects, i, object)
 	{
-		const char *id = text_of(object, "newest");
+		const char *id = field_string(object, "newest");
 
-		reason = id[0] == '\0' ? text_of(object, "error") : reason;
-		if (id[0] == '\0' || (newest != NULL && strcmp(text_of(object, "finished"),
-		                                               text_of(newest, "finished")) <= 0))
+		reason = id[0] == '\0' ? field_string(object, "error") : reason;
+		if (id[0] == '\0' || (newest != NULL && strcmp(field_string(object, "finished"),
+		                                               field_string(newest, "finished")) <= 0))
 			continue;
 		json_decref(newest);
-		newest =
-		    json_pack("{s:o, s:s, s:s, s:I, s:s}", "node", jsonval_text(text_of(object, "node")),
-		              "id", id, "finished", text_of(object, "finished"), "revision",
-		              number_of(object, "revision"), "as_of", text_of(object, "as_of"));
+		newest = json_pack(
+		    "{s:o, s:s, s:s, s:I, s:s}", "node", jsonval_text(field_string(object, "node")), "id",
+		    id, "finished", field_string(object, "finished"), "revision",
+		    field_integer(object, "revision"), "as_of", field_string(object, "as_of"));
 	}
 	known = json_pack("{s:o, s:o}", "newest", newest != NULL ? newest : json_null(), "reason",
 	                  jsonval_text(reason));
@@ -124,9 +114,10 @@ static void look(const struct snapshotsource *source, const json_t *found, const
 		AUTO(free) char *sentence = restoreelsewhere_sentence(place, entry);
 
 		texts_add(ret_sentences, "%s", sentence);
-	} else if (entry == NULL && strcmp(text_of(answer, "error"), "NOT_FOUND") != 0) {
+	} else if (entry == NULL && strcmp(field_string(answer, "error"), "NOT_FOUND") != 0) {
 		texts_add(ret_sentences, "%slatest could not be asked whether it is newer: %s", place,
-		          answer != NULL ? text_of(answer, "reason") : "no answer within " LIMIT_S " s");
+		          answer != NULL ? field_string(answer, "reason")
+		                         : "no answer within " LIMIT_S " s");
 	}
 	json_decref(answer);
 }
@@ -166,8 +157,8 @@ static void look_at_nodes(const struct cli *cli, const char *job, json_t *found,
 		texts_add(ret_sentences,
 		          "a newer one is known: node %s took %s, revision %lld, of %s: restore it there, "
 		          "or copy the file here",
-		          text_of(newest, "node"), text_of(newest, "id"),
-		          (long long) number_of(newest, "revision"), text_of(newest, "finished"));
+		          field_string(newest, "node"), field_string(newest, "id"),
+		          (long long) field_integer(newest, "revision"), field_string(newest, "finished"));
 	(void) json_object_set_new(found, "elsewhere", known);
 	json_decref(objects);
 }
