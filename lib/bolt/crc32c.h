@@ -44,9 +44,8 @@ static inline void crc32c_run_add(struct crc32c_run *run, struct bytes piece)
 /* --- for tests, that hold one way against the other --- */
 
 enum crc32c_way {
-	CRC32C_TABLES,  /* anywhere */
-	CRC32C_LANES,   /* x86-64 with SSE 4.2 */
-	CRC32C_FOLDING, /* and with AVX-512 and VPCLMULQDQ */
+	CRC32C_TABLES, /* anywhere */
+	CRC32C_LANES,  /* x86-64 with SSE 4.2 */
 };
 
 /* The fastest here; those before it are there too. */
