@@ -77,7 +77,7 @@ etcdwatch_SOURCES := $(call tree,etcdwatch)
 # The worker reads the catalogue too, and the record.
 worker_SOURCES    := $(call tree,etcdwatch/worker) $(SEGMENT) \
                      $(call named,etcdwatch,catalog catalog_json trust recordbase)
-worker_LIBS       := -lzstd
+worker_LIBS       := -larchive -lzstd -lpthread
 netconf_SOURCES   := $(call tree,netconf)
 cli_SOURCES       := $(call tree,cli)
 cli_LIBS          := -lncursesw -ltinfo

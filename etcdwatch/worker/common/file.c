@@ -70,7 +70,7 @@ int room_check(const char *path, uint64_t need_bytes, struct problem *problem, c
  * files.
  */
 
-/* One descriptor each. A path in a bundle has at most half of 1 KiB, see tarfmt.h. */
+/* One descriptor each. A path in a bundle has at most half of 1 KiB, see bundle.h. */
 #define DEPTH_MAX 520
 
 static int open_directory(int holder, const char *name)

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,15 +54,19 @@ static const char *problem_code_of(int r)
 
 void problem_note(struct problem *problem, const char *code, const char *fmt, ...)
 {
+	/* A bundle is read in a thread (pack/unbundle.c), which shares its problem with the others. */
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	va_list ap;
 
-	if (problem->code[0] != '\0')
-		return;
-	(void) snprintf(problem->code, sizeof(problem->code), "%s", code);
-	va_start(ap, fmt);
-	(void) vsnprintf(problem->reason, sizeof(problem->reason), fmt, ap);
-	va_end(ap);
-	put_visible(problem->reason);
+	(void) pthread_mutex_lock(&lock);
+	if (problem->code[0] == '\0') {
+		(void) snprintf(problem->code, sizeof(problem->code), "%s", code);
+		va_start(ap, fmt);
+		(void) vsnprintf(problem->reason, sizeof(problem->reason), fmt, ap);
+		va_end(ap);
+		put_visible(problem->reason);
+	}
+	(void) pthread_mutex_unlock(&lock);
 }
 
 void problem_note_errno(struct problem *problem, int r, const char *fmt, ...)

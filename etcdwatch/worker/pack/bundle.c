@@ -5,6 +5,7 @@
  */
 #include "etcdwatch/worker/pack/bundle.h"
 
+#include <archive.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,12 +17,15 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/common/result.h"
-#include "etcdwatch/worker/pack/tarfmt.h"
 
 #define BUFFER_BYTES (256 * 1024)
 
+DEFINE_AUTO(struct archive_entry, archive_entry_free);
+
 struct bundle {
 	struct sink *next;
+	struct archive *archive;
+	int error; /* of `next` */
 	struct problem *problem;
 	json_t *snapshot;
 	json_t *extra;
@@ -29,6 +33,14 @@ struct bundle {
 	uint64_t extra_bytes;
 	char *buffer;
 };
+
+static ssize_t pass_on(struct archive *archive UNUSED, void *userdata, const void *data, size_t len)
+{
+	struct bundle *b = userdata;
+
+	b->error = sink_write(b->next, data, len);
+	return b->error < 0 ? -1 : (ssize_t) len;
+}
 
 struct bundle *bundle_new(struct sink *next, struct problem *problem)
 {
@@ -38,6 +50,11 @@ struct bundle *bundle_new(struct sink *next, struct problem *problem)
 	b->problem = problem;
 	b->extra = json_array();
 	b->buffer = xcalloc(1, BUFFER_BYTES);
+	b->archive = archive_write_new();
+	(void) archive_write_set_format_pax_restricted(b->archive);
+	/* No padding but the two blocks at the end. */
+	(void) archive_write_set_bytes_per_block(b->archive, 0);
+	(void) archive_write_open(b->archive, b, NULL, pass_on, NULL);
 	return b;
 }
 
@@ -45,6 +62,9 @@ void bundle_free(struct bundle *b)
 {
 	if (b == NULL)
 		return;
+	/* Or it would be ended as if it were whole. */
+	(void) archive_write_fail(b->archive);
+	(void) archive_write_free(b->archive);
 	sink_free(b->next);
 	json_decref(b->snapshot);
 	json_decref(b->extra);
@@ -52,45 +72,51 @@ void bundle_free(struct bundle *b)
 	free(b);
 }
 
-json_t *bundle_describe(const char *name, char type, uint64_t n_bytes, const char *sha256,
-                        const char *link)
+json_t *bundle_describe(const char *name, struct archive_entry *entry, const char *sha256)
 {
-	if (type == TAR_SYMLINK)
-		return json_pack("{s:s, s:s, s:s}", "path", name, "type", "link", "link", link);
-	if (type == TAR_DIRECTORY)
+	if (archive_entry_filetype(entry) == AE_IFLNK)
+		return json_pack("{s:s, s:s, s:s}", "path", name, "type", "link", "link",
+		                 archive_entry_symlink(entry));
+	if (archive_entry_filetype(entry) == AE_IFDIR)
 		return json_pack("{s:s, s:s}", "path", name, "type", "directory");
 	return json_pack("{s:s, s:s, s:I, s:s}", "path", name, "type", "file", "bytes",
-	                 (json_int_t) n_bytes, "sha256", sha256);
+	                 (json_int_t) archive_entry_size(entry), "sha256", sha256);
 }
 
 /* --- entries --- */
 
-static int put_header(struct bundle *b, const struct tar_entry *entry)
+/* What libarchive returned. */
+static int check(struct bundle *b, la_ssize_t returned)
 {
-	AUTO(free) uint8_t *blocks = NULL;
-	size_t len;
-
-	blocks = tar_format(entry, &len);
-	return sink_write(b->next, blocks, len);
+	if (returned >= ARCHIVE_WARN)
+		return 0;
+	if (b->error < 0)
+		return b->error;
+	return problem_set(b->problem, -EIO, "SYSTEM", "cannot write the archive: %s",
+	                   archive_error_string(b->archive));
 }
 
-static int put_zeros(struct bundle *b, size_t len)
+static struct archive_entry *entry_new(const char *path, mode_t mode, uint64_t n_bytes,
+                                       int64_t mtime_s)
 {
-	static const uint8_t zeros[2 * TAR_BLOCK_BYTES];
+	struct archive_entry *entry = archive_entry_new();
 
-	return sink_write(b->next, zeros, len);
+	archive_entry_copy_pathname(entry, path);
+	archive_entry_set_mode(entry, mode);
+	archive_entry_set_size(entry, (la_int64_t) n_bytes);
+	archive_entry_set_mtime(entry, mtime_s, 0);
+	return entry;
 }
 
-/* Header, data, padding. */
-static int put_file(struct bundle *b, int fd, const struct tar_entry *entry, const char *path,
+static int put_file(struct bundle *b, int fd, struct archive_entry *entry, const char *path,
                     struct tap_result *ret_result)
 {
 	AUTO(digest_free) struct digest *digest = digest_new(DIGEST_SHA256);
-	uint64_t left = entry->n_bytes;
+	uint64_t n_bytes = (uint64_t) archive_entry_size(entry), left = n_bytes;
 	struct pace pace;
-	int r = put_header(b, entry);
+	int r = check(b, archive_write_header(b->archive, entry));
 
-	pace_begin(&pace, "read", entry->n_bytes);
+	pace_begin(&pace, "read", n_bytes);
 	while (r == 0 && left > 0) {
 		ssize_t n;
 
@@ -106,34 +132,33 @@ static int put_file(struct bundle *b, int fd, const struct tar_entry *entry, con
 			                   "'%s' became shorter while it was read", path);
 		digest_update(digest, b->buffer, (size_t) n);
 		left -= (uint64_t) n;
-		r = sink_write(b->next, b->buffer, (size_t) n);
-		pace_tell(&pace, entry->n_bytes - left);
+		r = check(b, archive_write_data(b->archive, b->buffer, (size_t) n));
+		pace_tell(&pace, n_bytes - left);
 	}
 	if (r < 0)
 		return r;
-	ret_result->n_bytes = entry->n_bytes;
+	ret_result->n_bytes = n_bytes;
 	(void) digest_finish_hex(digest, ret_result->sha256);
-	return put_zeros(b, tar_padding(entry->n_bytes));
+	return 0;
 }
 
 int bundle_add_snapshot(struct bundle *b, int fd, const char *path, const char *name,
                         uint64_t n_bytes, struct tap_result *ret_snapshot)
 {
-	struct tar_entry entry = {.type = TAR_FILE, .mode = 0600, .n_bytes = n_bytes};
+	AUTO(archive_entry_free) struct archive_entry *entry = NULL;
 	struct stat st;
 	int r;
 
 	if (fstat(fd, &st) < 0)
 		return problem_set_errno(b->problem, -errno, "cannot read '%s'", path);
-	entry.mtime_s = st.st_mtim.tv_sec;
-	(void) snprintf(entry.path, sizeof(entry.path), "%s", name);
-	r = put_file(b, fd, &entry, path, ret_snapshot);
+	entry = entry_new(name, S_IFREG | 0600, n_bytes, st.st_mtim.tv_sec);
+	r = put_file(b, fd, entry, path, ret_snapshot);
 	if (r < 0)
 		return r;
 	if (fstat(fd, &st) < 0 || (uint64_t) st.st_size != n_bytes)
 		return problem_set(b->problem, -EFBIG, "CHANGED", "'%s' became longer while it was read",
 		                   path);
-	b->snapshot = bundle_describe(name, TAR_FILE, n_bytes, ret_snapshot->sha256, NULL);
+	b->snapshot = bundle_describe(name, entry, ret_snapshot->sha256);
 	if (b->snapshot == NULL)
 		return problem_set(b->problem, -EILSEQ, "USAGE", "'%s' is not UTF-8", name);
 	return 0;
@@ -149,11 +174,10 @@ struct thing {
 	unsigned depth;
 };
 
-static int note(struct bundle *b, const struct thing *thing, const struct tar_entry *entry,
+static int note(struct bundle *b, const struct thing *thing, struct archive_entry *entry,
                 const char *sha256)
 {
-	json_t *object =
-	    bundle_describe(thing->path, (char) entry->type, entry->n_bytes, sha256, entry->link);
+	json_t *object = bundle_describe(thing->path, entry, sha256);
 
 	if (object == NULL)
 		return problem_set(b->problem, -EILSEQ, "EXTRA", "'%s' is not UTF-8", thing->path);
@@ -162,56 +186,56 @@ static int note(struct bundle *b, const struct thing *thing, const struct tar_en
 }
 
 static int begin_entry(struct bundle *b, const struct thing *thing, const struct stat *st,
-                       enum tar_type type, struct tar_entry *entry)
+                       struct archive_entry **ret_entry)
 {
-	int len = snprintf(entry->path, sizeof(entry->path), "%s%s%s", BUNDLE_EXTRA_DIR,
+	uint64_t n_bytes = S_ISREG(st->st_mode) ? (uint64_t) st->st_size : 0;
+	char path[BUNDLE_PATH_MAX];
+	int len = snprintf(path, sizeof(path), "%s%s%s", BUNDLE_EXTRA_DIR,
 	                   thing->path[0] == '/' ? "" : "/", thing->path);
 
-	if (len >= (int) sizeof(entry->path))
+	if (len >= (int) sizeof(path))
 		return problem_set(b->problem, -ENAMETOOLONG, "EXTRA", "the path is too long: '%s'",
 		                   thing->path);
 	if (++b->n_files > BUNDLE_FILES_MAX)
 		return problem_set(b->problem, -E2BIG, "EXTRA", "more than %u files to be bundled, at '%s'",
 		                   BUNDLE_FILES_MAX, thing->path);
-	entry->type = type;
-	entry->link[0] = '\0';
-	entry->mode = st->st_mode & 07777;
-	entry->uid = st->st_uid;
-	entry->gid = st->st_gid;
-	entry->mtime_s = st->st_mtim.tv_sec;
-	entry->n_bytes = type == TAR_FILE ? (uint64_t) st->st_size : 0;
-	b->extra_bytes += entry->n_bytes;
+	b->extra_bytes += n_bytes;
 	if (b->extra_bytes > BUNDLE_EXTRA_BYTES_MAX)
 		return problem_set(b->problem, -E2BIG, "EXTRA", "more than %llu MiB to be bundled, at '%s'",
 		                   (unsigned long long) (BUNDLE_EXTRA_BYTES_MAX >> 20), thing->path);
+	*ret_entry = entry_new(path, st->st_mode, n_bytes, st->st_mtim.tv_sec);
+	archive_entry_set_uid(*ret_entry, st->st_uid);
+	archive_entry_set_gid(*ret_entry, st->st_gid);
 	return 0;
 }
 
 static int add_link(struct bundle *b, const struct thing *thing, const struct stat *st)
 {
-	AUTO(free) struct tar_entry *entry = NEW0(struct tar_entry);
+	AUTO(archive_entry_free) struct archive_entry *entry = NULL;
+	char link[BUNDLE_PATH_MAX];
 	ssize_t len;
-	int r = begin_entry(b, thing, st, TAR_SYMLINK, entry);
+	int r = begin_entry(b, thing, st, &entry);
 
 	if (r < 0)
 		return r;
-	len = readlinkat(thing->parent, thing->name, entry->link, sizeof(entry->link));
+	len = readlinkat(thing->parent, thing->name, link, sizeof(link));
 	if (len < 0)
 		return problem_set(b->problem, -errno, "EXTRA", "cannot read the link '%s': %s",
 		                   thing->path, strerror(errno));
-	if (len >= (ssize_t) sizeof(entry->link))
+	if (len >= (ssize_t) sizeof(link))
 		return problem_set(b->problem, -ENAMETOOLONG, "EXTRA", "the link '%s' is too long",
 		                   thing->path);
-	entry->link[len] = '\0';
-	r = put_header(b, entry);
+	link[len] = '\0';
+	archive_entry_copy_symlink(entry, link);
+	r = check(b, archive_write_header(b->archive, entry));
 	return r < 0 ? r : note(b, thing, entry, NULL);
 }
 
 static int add_file(struct bundle *b, const struct thing *thing, int fd, const struct stat *st)
 {
-	AUTO(free) struct tar_entry *entry = NEW0(struct tar_entry);
+	AUTO(archive_entry_free) struct archive_entry *entry = NULL;
 	struct tap_result result;
-	int r = begin_entry(b, thing, st, TAR_FILE, entry);
+	int r = begin_entry(b, thing, st, &entry);
 
 	if (r == 0)
 		r = put_file(b, fd, entry, thing->path, &result);
@@ -250,15 +274,15 @@ static int add_children(struct bundle *b, const struct thing *thing, int fd)
 
 static int add_directory(struct bundle *b, const struct thing *thing, int fd, const struct stat *st)
 {
-	AUTO(free) struct tar_entry *entry = NEW0(struct tar_entry);
+	AUTO(archive_entry_free) struct archive_entry *entry = NULL;
 	int r;
 
 	if (thing->depth >= BUNDLE_DEPTH_MAX)
 		return problem_set(b->problem, -ELOOP, "EXTRA", "too many directories in each other: '%s'",
 		                   thing->path);
-	r = begin_entry(b, thing, st, TAR_DIRECTORY, entry);
+	r = begin_entry(b, thing, st, &entry);
 	if (r == 0)
-		r = put_header(b, entry);
+		r = check(b, archive_write_header(b->archive, entry));
 	if (r == 0)
 		r = note(b, thing, entry, NULL);
 	return r < 0 ? r : add_children(b, thing, fd);
@@ -305,8 +329,8 @@ int bundle_add_extra(struct bundle *b, const char *path)
 
 int bundle_finish(struct bundle *b)
 {
+	AUTO(archive_entry_free) struct archive_entry *entry = NULL;
 	AUTO(free) char *text = NULL;
-	struct tar_entry entry = {.type = TAR_FILE, .path = BUNDLE_MANIFEST, .mode = 0600};
 	json_t *manifest = json_pack("{s:i, s:O, s:O}", "version", BUNDLE_VERSION, "snapshot",
 	                             b->snapshot, "extra", b->extra);
 	int r;
@@ -315,14 +339,11 @@ int bundle_finish(struct bundle *b)
 	json_decref(manifest);
 	if (text == NULL)
 		return problem_set(b->problem, -ENOMEM, "SYSTEM", "the manifest cannot be written");
-	entry.n_bytes = strlen(text);
-	r = put_header(b, &entry);
+	entry = entry_new(BUNDLE_MANIFEST, S_IFREG | 0600, strlen(text), 0);
+	r = check(b, archive_write_header(b->archive, entry));
 	if (r == 0)
-		r = sink_write(b->next, text, strlen(text));
+		r = check(b, archive_write_data(b->archive, text, strlen(text)));
 	if (r == 0)
-		r = put_zeros(b, tar_padding(entry.n_bytes));
-	/* Two blocks of zeros end an archive. */
-	if (r == 0)
-		r = put_zeros(b, 2 * (size_t) TAR_BLOCK_BYTES);
+		r = check(b, archive_write_close(b->archive));
 	return r < 0 ? r : sink_finish(b->next);
 }

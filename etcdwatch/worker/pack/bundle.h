@@ -8,9 +8,11 @@
  *   extra/etc/...        the other files, with their whole path, permissions and owners
  *   manifest.json        last: what all of them are, with their sizes and SHA-256
  *
- * An archive without its manifest is not whole.
+ * An archive without its manifest is not whole. The format is POSIX ustar, with a pax header before
+ * an entry for what does not fit in there; libarchive writes and reads it.
  */
 
+#include <archive_entry.h>
 #include <jansson.h>
 
 #include "etcdwatch/worker/common/result.h"
@@ -20,6 +22,7 @@
 #define BUNDLE_MANIFEST "manifest.json"
 #define BUNDLE_VERSION 1
 
+#define BUNDLE_PATH_MAX 1024 /* of a path, and of what a link says */
 /* What is bundled is certificates, keys and manifests: a larger tree was not meant. */
 #define BUNDLE_FILES_MAX 10000u
 #define BUNDLE_EXTRA_BYTES_MAX ((uint64_t) 1 << 30)
@@ -50,6 +53,5 @@ int bundle_finish(struct bundle *bundle);
 
 /* --- for both directions --- */
 
-/* One of the manifest's objects. `sha256` and n_bytes are of a file. */
-json_t *bundle_describe(const char *name, char type, uint64_t n_bytes, const char *sha256,
-                        const char *link);
+/* One of the manifest's objects, of an entry. `sha256` is of a file. */
+json_t *bundle_describe(const char *name, struct archive_entry *entry, const char *sha256);

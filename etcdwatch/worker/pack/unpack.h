@@ -11,7 +11,7 @@
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/common/sink.h"
 #include "etcdwatch/worker/pack/codec.h"
-#include "etcdwatch/worker/pack/extract.h"
+#include "etcdwatch/worker/pack/unbundle.h"
 
 /*
  * Takes off whatever a snapshot was packed in: age, then zstd, then a bundle, each of which may be
