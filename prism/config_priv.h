@@ -66,20 +66,9 @@ extern const struct conf_field config_legacy_fields[];
 extern const struct conf_field config_kubeprism_fields[];
 extern const struct conf_field config_cluster_fields[];
 extern const struct conf_field config_apiserver_fields[];
-void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_kubeprism(struct conf *conf, const struct conf_node *document, void *userdata);
-void config_read_cluster(struct conf *conf, const struct conf_node *document, void *userdata);
-void config_read_apiserver(struct conf *conf, const struct conf_node *document, void *userdata);
 
-/* config_check.c: conf_check_fn's, and texts that become values: NULL, or what is wrong. */
-const char *config_check_file(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                              const char **ret_hint);
-const char *config_check_socket(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                const char **ret_hint);
-const char *config_check_url_path(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                  const char **ret_hint);
-const char *config_parse_listener(const char *text, struct endpoint *ret_endpoint,
-                                  const char **ret_hint);
+/* config_schema.c: texts that become values: NULL, or what is wrong with them. */
 /* HOST[:PORT], the host by name or by address. An address becomes its canonical text. */
 const char *config_parse_host(const char *text, uint16_t default_port, struct config_host *ret_host,
                               const char **ret_hint);
@@ -87,6 +76,3 @@ const char *config_parse_host(const char *text, uint16_t default_port, struct co
 const char *config_parse_url(const char *text, struct config_host *ret_host, const char **ret_hint);
 /* False: it is a name. */
 bool config_host_is_address(const struct config_host *host, struct endpoint *ret_endpoint);
-
-/* config_cross.c: what only the whole can show. */
-void config_check_whole(struct config_reading *reading);

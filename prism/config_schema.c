@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 #include "base/conf_check.h"
 #include "base/mem.h"
@@ -17,12 +18,205 @@
 
 #define REPLAY_BYTES_MAX 16384
 #define CONNECTIONS_MAX 1000000
+#define URL_PATH_BYTES_MAX 255
+#define API_URL_PORT 443 /* of https, and so of a control-plane endpoint without a port */
 
 static const char *const when_down_names[] = {
     [CONFIG_WHEN_DOWN_RESET] = "reset",
     [CONFIG_WHEN_DOWN_REFUSE] = "refuse",
     NULL,
 };
+
+/* --- files and paths --- */
+
+static const char *check_file(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                              const char **ret_hint)
+{
+	if (strlen(text) > CONFIG_FILE_BYTES_MAX)
+		return "is longer than 255 characters";
+	return conf_check_file(text, scratch, ret_hint);
+}
+
+static const char *check_socket(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                                const char **ret_hint)
+{
+	/* unix(7): the path and its NUL must fit. */
+	if (strlen(text) >= sizeof(((struct sockaddr_un *) NULL)->sun_path))
+		return "is longer than the 107 characters of a socket's name";
+	return conf_check_file(text, scratch, ret_hint);
+}
+
+static const char *check_url_path(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                  const char **ret_hint)
+{
+	*ret_hint = "such as /readyz or /readyz?exclude=etcd";
+	if (text[0] != '/')
+		return "does not begin with '/'";
+	if (strlen(text) > URL_PATH_BYTES_MAX)
+		return "is longer than 255 characters";
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p <= ' ' || *p >= 0x7f)
+			return "has a space or a character beyond ASCII";
+	}
+	return strchr(text, '#') != NULL ? "has a fragment" : NULL;
+}
+
+/* --- addresses --- */
+
+static const char not_an_endpoint[] = "is not an address with a port from 1 to 65535";
+
+/* What nothing can listen on or connect to. */
+static const char *check_sort(const struct addr *addr)
+{
+	static const uint8_t broadcast[4] = {255, 255, 255, 255};
+
+	if (addr_is_multicast(addr))
+		return "is a multicast address";
+	if (addr->family == AF_INET6 && addr_is_linklocal(addr))
+		return "is a link-local address, which means nothing without its link";
+	if (addr->family == AF_INET && memcmp(addr->bytes, broadcast, sizeof(broadcast)) == 0)
+		return "is the broadcast address";
+	return NULL;
+}
+
+/* The port is what stands behind the last ':', unless that is part of an IPv6 address. */
+static bool has_port(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	struct addr addr;
+
+	return colon != NULL && colon[1] != '\0' && strchr(colon, ']') == NULL &&
+	       addr_parse(text, &addr) < 0;
+}
+
+static const char *parse_listener(const char *text, struct endpoint *ret_endpoint,
+                                  const char **ret_hint)
+{
+	struct endpoint endpoint;
+	const char *wrong;
+
+	*ret_hint = "such as 127.0.0.1:7445 or [::1]:7445";
+	if (endpoint_parse(text, 0, &endpoint) < 0)
+		return has_port(text) ? not_an_endpoint : "has no port";
+	wrong = check_sort(&endpoint.addr);
+	if (wrong != NULL)
+		return wrong;
+	*ret_endpoint = endpoint;
+	return NULL;
+}
+
+/* --- hosts --- */
+
+static const char *check_name(const char *name, const char **ret_hint)
+{
+	struct addr addr;
+
+	if (strlen(name) > CONFIG_HOST_MAX)
+		return "has a host name that is too long";
+	if (conf_has_upper_case(name)) {
+		*ret_hint = "write it in lower case";
+		return "has upper-case letters";
+	}
+	if (!conf_is_dns_name(name))
+		return "is neither an address nor a DNS name";
+	/* An address that is good by itself is here because of what stands behind it. */
+	if (addr_parse(name, &addr) >= 0)
+		return "has no valid port";
+	/* 10.0.0 or 10.0.0.256: a name of digits alone is a mistyped address. */
+	if (name[strspn(name, "0123456789.")] == '\0')
+		return "is not a whole IPv4 address";
+	return NULL;
+}
+
+static const char *parse_port(const char *text, uint16_t *ret_port)
+{
+	int64_t port;
+
+	if (conf_parse_int(text, &port) < 0 || port < 1 || port > UINT16_MAX)
+		return "has no valid port";
+	*ret_port = (uint16_t) port;
+	return NULL;
+}
+
+static const char *parse_named(const char *text, uint16_t default_port,
+                               struct config_host *ret_host, const char **ret_hint)
+{
+	struct config_host host = {.port = default_port};
+	size_t len = strcspn(text, ":");
+	const char *wrong;
+
+	if (strchr(text, '[') != NULL || strchr(text, ']') != NULL ||
+	    (text[len] == ':' && strchr(text + len + 1, ':') != NULL))
+		return not_an_endpoint;
+	if (len > CONFIG_HOST_MAX)
+		return "has a host name that is too long";
+	memcpy(host.name, text, len);
+	wrong = check_name(host.name, ret_hint);
+	if (wrong == NULL && text[len] == ':')
+		wrong = parse_port(text + len + 1, &host.port);
+	if (wrong == NULL)
+		*ret_host = host;
+	return wrong;
+}
+
+const char *config_parse_host(const char *text, uint16_t default_port, struct config_host *ret_host,
+                              const char **ret_hint)
+{
+	struct config_host host = {0};
+	struct endpoint endpoint;
+	const char *wrong;
+
+	*ret_hint = "such as 10.0.0.11, [fd00::11]:6443 or cp1.example.org";
+	if (endpoint_parse(text, default_port, &endpoint) < 0)
+		return parse_named(text, default_port, ret_host, ret_hint);
+	wrong = check_sort(&endpoint.addr);
+	if (wrong == NULL && addr_is_unspecified(&endpoint.addr))
+		wrong = "is the unspecified address, not one to connect to";
+	if (wrong != NULL)
+		return wrong;
+	(void) addr_format(&endpoint.addr, host.name);
+	host.port = endpoint.port;
+	*ret_host = host;
+	return NULL;
+}
+
+const char *config_parse_url(const char *text, struct config_host *ret_host, const char **ret_hint)
+{
+	static const char scheme[] = "https://";
+	char authority[CONFIG_HOST_MAX + sizeof("[]:65535")];
+	const char *wrong, *host = text + strlen(scheme);
+	size_t len;
+
+	*ret_hint = "such as https://cp.example.org:6443";
+	if (strncmp(text, scheme, strlen(scheme)) != 0)
+		return "does not begin with https://";
+	len = strcspn(host, "/?#");
+	if (len == 0)
+		return "has no host";
+	if (memchr(host, '@', len) != NULL)
+		return "has a user name in it";
+	if (len >= sizeof(authority))
+		return "has a host name that is too long";
+	memcpy(authority, host, len);
+	authority[len] = '\0';
+	/* RFC 3986, section 3.2.2: only in brackets is it clear which ':' the port's is. */
+	if (authority[0] != '[' && strchr(authority, ':') != strrchr(authority, ':'))
+		return "has an IPv6 address without brackets";
+	wrong = config_parse_host(authority, API_URL_PORT, ret_host, ret_hint);
+	if (wrong != NULL)
+		*ret_hint = "such as https://cp.example.org:6443";
+	return wrong;
+}
+
+bool config_host_is_address(const struct config_host *host, struct endpoint *ret_endpoint)
+{
+	struct endpoint endpoint = {.port = host->port};
+
+	if (addr_parse(host->name, &endpoint.addr) < 0)
+		return false;
+	*ret_endpoint = endpoint;
+	return true;
+}
 
 /* --- listeners and upstreams --- */
 
@@ -33,7 +227,7 @@ static void set_listener(struct conf *conf, const struct conf_field *field UNUSE
 
 	if (!conf_expect(conf, value, CONF_SCALAR))
 		return;
-	wrong = config_parse_listener(value->text, slot, &hint);
+	wrong = parse_listener(value->text, slot, &hint);
 	if (wrong != NULL)
 		conf_error(conf, value, hint, "%s", wrong);
 }
@@ -116,10 +310,10 @@ static bool has_slices(const void *slot)
 static const struct conf_field members_fields[] = {
     CONF_ROW("file", conf_string, SOURCES(members_file), NULL,
              "Holds what `etcdctl member list -w json` prints. Read again when it changes.",
-             .check = config_check_file),
+             .check = check_file),
     CONF_ROW("socket", conf_string, SOURCES(members_socket), NULL,
              "Control socket of a daemon that knows the members: `/run/fairlead/vipd.sock`.",
-             .word = "file, 107 characters", .check = config_check_socket),
+             .word = "file, 107 characters", .check = check_socket),
     CONF_ROW("port", conf_u16, SOURCES(members_port), NULL,
              "The port of the API server beside each member.", .def_word = "`6443`", .min = 1,
              .max = UINT16_MAX),
@@ -132,7 +326,7 @@ static const struct conf_field slices_fields[] = {
         "Credentials that may list EndpointSlices in the namespace `default`; those of kubelets "
         "may not, unless a Role says so. prism's user must be able to read it, and the files that "
         "it names. The server in it does not matter: prism asks through itself.",
-        .flags = CONF_REQUIRED | CONF_SECRET, .check = config_check_file),
+        .flags = CONF_REQUIRED | CONF_SECRET, .check = check_file),
     CONF_ROW("interval", conf_duration, SOURCES(slices_interval_us), "30s", "Between two readings.",
              .min = US_PER_S, .max = 1 * HOURS),
     {0},
@@ -148,7 +342,7 @@ static const struct conf_field upstreams_fields[] = {
              .max = CONFIG_UPSTREAMS_MAX),
     CONF_ROW("file", conf_string, READING(config.sources.file), NULL,
              "One `ADDRESS[:PORT]` a line, `#` begins a comment. Read again when it changes.",
-             .check = config_check_file),
+             .check = check_file),
     CONF_ROW("local", local_type, READING(config.sources.local), NULL,
              "The API server of this node, which is preferred among equals. `auto`: 127.0.0.1:6443 "
              "if `/etc/kubernetes/pki/apiserver.crt` exists, else none.",
@@ -171,25 +365,25 @@ static const struct conf_field health_fields[] = {
              "Off: upstreams are tried by TCP alone. Without any `healthCheck` section and without "
              "`/etc/kubernetes/pki/ca.crt` checks are off, and a note says so."),
     CONF_ROW("path", conf_string, HEALTH(path), "/readyz", "What is asked of each upstream.",
-             .word = "path of a URL", .check = config_check_url_path),
+             .word = "path of a URL", .check = check_url_path),
     CONF_ROW("serverName", conf_string, HEALTH(server_name), NULL,
              "The name to verify in the certificate, whatever the address.",
              .def_word = "`tlsServerName`, else `kubernetes`", .check = conf_check_server_name),
     CONF_ROW("caFile", conf_string, HEALTH(ca_file), CONFIG_CA_FILE, "Verifies it.",
-             .check = config_check_file),
+             .check = check_file),
     CONF_ROW("clientCertFile", conf_string, HEALTH(client_cert_file), NULL,
              "Client certificate, where anonymous requests are refused. With `clientKeyFile`.",
-             .def_word = "`/etc/fairlead/pki/probe.crt`, see below", .check = config_check_file),
+             .def_word = "`/etc/fairlead/pki/probe.crt`, see below", .check = check_file),
     CONF_ROW("clientKeyFile", conf_string, HEALTH(client_key_file), NULL, "Its key.",
              .def_word = "`/etc/fairlead/pki/probe.key`, see below", .flags = CONF_SECRET,
-             .check = config_check_file),
+             .check = check_file),
     {.key = "token",
      .flags = CONF_REFUSED,
      .refusal = "a token does not belong here, write it into a file and name that in tokenFile"},
     CONF_ROW(
         "tokenFile", conf_string, HEALTH(token_file), NULL,
         "Holds a bearer token for the same purpose. A `token` in the configuration is refused.",
-        .flags = CONF_SECRET, .check = config_check_file),
+        .flags = CONF_SECRET, .check = check_file),
     CONF_ROW("interval", conf_duration, HEALTH(interval_us), "10s",
              "Between two questions to an upstream of which nothing bad is known.",
              .min = 100 * US_PER_MS, .max = 10 * MINUTES),
@@ -321,7 +515,7 @@ static const struct conf_field prism_fields[] = {
     CONF_ROW("stateDir", conf_string, READING(config.state_dir), "/var/lib/fairlead/prism",
              "Holds the last good list of upstreams, with which prism starts when the sources do "
              "not answer. `\"\"`: nothing is kept.",
-             .word = "directory", .set = set_state_dir, .check = config_check_file),
+             .word = "directory", .set = set_state_dir, .check = check_file),
     {0},
 };
 
@@ -367,10 +561,10 @@ static void read_node(struct conf *conf, const struct conf_node *document, void 
 /* --- all --- */
 
 const struct conf_kind config_kinds[] = {
-    {CONF_KIND_LEGACY, config_legacy_fields, config_read_legacy},
+    {CONF_KIND_LEGACY, config_legacy_fields, NULL},
     {"KubePrismConfig", config_kubeprism_fields, config_read_kubeprism},
-    {"KubeClusterConfig", config_cluster_fields, config_read_cluster},
-    {"KubeAPIServerConfig", config_apiserver_fields, config_read_apiserver},
+    {"KubeClusterConfig", config_cluster_fields, NULL},
+    {"KubeAPIServerConfig", config_apiserver_fields, NULL},
     {"NodeConfig", nodeconf_fields, read_node},
     {"PrismConfig", prism_fields, read_prism},
     {0},

@@ -68,16 +68,10 @@ static bool is_first(struct conf *conf, const struct conf_node *at, struct kubep
 /* --- kinds --- */
 
 const struct conf_field config_kubeprism_fields[] = {
-    {.key = "port",
-     .set = set_port,
-     .offset = READING(kubeprism),
-     .flags = CONF_REQUIRED,
-     .min = 1,
-     .max = UINT16_MAX},
-    {.key = "tlsServerName",
-     .set = conf_set_string,
-     .offset = READING(kubeprism.server_name),
-     .check = conf_check_server_name},
+    CONF_READ("port", set_port, READING(kubeprism), .flags = CONF_REQUIRED, .min = 1,
+              .max = UINT16_MAX),
+    CONF_READ("tlsServerName", conf_set_string, READING(kubeprism.server_name),
+              .check = conf_check_server_name),
     {0},
 };
 
@@ -92,36 +86,22 @@ void config_read_kubeprism(struct conf *conf, const struct conf_node *document, 
 }
 
 const struct conf_field config_cluster_fields[] = {
-    {.key = "endpoint", .set = set_endpoint, .offset = READING(endpoint)},
-    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    CONF_READ("endpoint", set_endpoint, READING(endpoint)),
+    CONF_REST,
     {0},
 };
-
-void config_read_cluster(struct conf *conf, const struct conf_node *document, void *userdata)
-{
-	conf_read_map(conf, document, config_cluster_fields, userdata);
-}
 
 const struct conf_field config_apiserver_fields[] = {
-    {.key = "apiPort",
-     .set = conf_set_unsigned,
-     .offset = READING(api_port),
-     .min = 1,
-     .max = UINT16_MAX},
-    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    CONF_READ("apiPort", conf_set_unsigned, READING(api_port), .min = 1, .max = UINT16_MAX),
+    CONF_REST,
     {0},
 };
-
-void config_read_apiserver(struct conf *conf, const struct conf_node *document, void *userdata)
-{
-	conf_read_map(conf, document, config_apiserver_fields, userdata);
-}
 
 /* --- the legacy document --- */
 
 static const struct conf_field legacy_kubeprism_fields[] = {
-    {.key = "enabled", .set = conf_set_bool, .offset = READING(kubeprism.enabled)},
-    {.key = "port", .set = set_port, .offset = READING(kubeprism), .min = 1, .max = UINT16_MAX},
+    CONF_READ("enabled", conf_set_bool, READING(kubeprism.enabled)),
+    CONF_READ("port", set_port, READING(kubeprism), .min = 1, .max = UINT16_MAX),
     {0},
 };
 
@@ -138,43 +118,35 @@ static void set_kubeprism(struct conf *conf, const struct conf_field *field,
 }
 
 static const struct conf_field features_fields[] = {
-    {.key = "kubePrism", .set = set_kubeprism, .offset = 0, .fields = legacy_kubeprism_fields},
-    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    CONF_READ("kubePrism", set_kubeprism, 0, .fields = legacy_kubeprism_fields),
+    CONF_REST,
     {0},
 };
 
 static const struct conf_field machine_fields[] = {
-    {.key = "features", .set = conf_set_map, .offset = 0, .fields = features_fields},
-    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    CONF_READ("features", conf_set_map, 0, .fields = features_fields),
+    CONF_REST,
     {0},
 };
 
 static const struct conf_field control_plane_fields[] = {
-    {.key = "endpoint", .set = set_endpoint, .offset = READING(endpoint)},
-    {.key = "localAPIServerPort",
-     .set = conf_set_unsigned,
-     .offset = READING(api_port),
-     .min = 1,
-     .max = UINT16_MAX},
-    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    CONF_READ("endpoint", set_endpoint, READING(endpoint)),
+    CONF_READ("localAPIServerPort", conf_set_unsigned, READING(api_port), .min = 1,
+              .max = UINT16_MAX),
+    CONF_REST,
     {0},
 };
 
 static const struct conf_field cluster_fields[] = {
-    {.key = "controlPlane", .set = conf_set_map, .offset = 0, .fields = control_plane_fields},
-    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    CONF_READ("controlPlane", conf_set_map, 0, .fields = control_plane_fields),
+    CONF_REST,
     {0},
 };
 
 const struct conf_field config_legacy_fields[] = {
-    {.key = "machine", .set = conf_set_map, .offset = 0, .fields = machine_fields},
-    {.key = "cluster", .set = conf_set_map, .offset = 0, .fields = cluster_fields},
+    CONF_READ("machine", conf_set_map, 0, .fields = machine_fields),
+    CONF_READ("cluster", conf_set_map, 0, .fields = cluster_fields),
     {.key = "version", .flags = CONF_PASS}, /* conf_read() has looked at it */
-    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    CONF_REST,
     {0},
 };
-
-void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata)
-{
-	conf_read_map(conf, document, config_legacy_fields, userdata);
-}

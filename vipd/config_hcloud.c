@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/conf_check.h"
-#include "base/conf_url.h"
 #include "base/mem.h"
 
 #define DEFAULT_ENDPOINT "https://api.hetzner.cloud/v1"

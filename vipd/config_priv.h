@@ -52,10 +52,14 @@ void config_set_defaults(struct config *config);
 void config_policy_copy(struct config_policy *to, const struct config_policy *from);
 void config_policy_fini(struct config_policy *policy);
 
-/* config_talos.c: Talos's own documents. */
+/* config_talos.c: single values (NULL, or what is wrong with the text), and Talos's own documents.
+ */
+const char *config_check_link(const char *text, char scratch[static CONF_SCRATCH_BYTES],
+                              const char **ret_hint);
+const char *config_check_vip(const char *text, struct addr *ret_addr,
+                             char scratch[static CONF_SCRATCH_BYTES], const char **ret_hint);
 extern const struct conf_field config_legacy_fields[]; /* target: struct config_reading */
 extern const struct conf_field config_layer2_fields[];
-void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_layer2(struct conf *conf, const struct conf_node *document, void *userdata);
 /* A conf_set_fn for the address in a struct legacy_vip. */
 void config_set_vip(struct conf *conf, const struct conf_field *field,
@@ -76,11 +80,3 @@ bool config_hcloud_is_range(const struct addr *vip);
 bool config_hcloud_same_range(const struct addr *a, const struct addr *b); /* of two such */
 void config_hcloud_free(struct config_hcloud *hcloud);
 DEFINE_AUTO(struct config_hcloud, config_hcloud_free);
-
-/* config_check.c: conf_check_fn's, and the parts of an address. */
-const char *config_check_link(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                              const char **ret_hint);
-const char *config_check_health_url(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                    const char **ret_hint);
-const char *config_check_vip(const char *text, struct addr *ret_addr,
-                             char scratch[static CONF_SCRATCH_BYTES], const char **ret_hint);

@@ -56,12 +56,32 @@ static void set_whole_seconds(struct conf *conf, const struct conf_field *field,
 		*(int64_t *) slot = us;
 }
 
+static const char *check_health_url(const char *text,
+                                    char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                    const char **ret_hint)
+{
+	struct conf_url url;
+	const char *wrong;
+
+	*ret_hint = "such as https://127.0.0.1:6443/readyz";
+	wrong = conf_parse_url(text, &url);
+	if (wrong != NULL)
+		return wrong;
+	if (strchr(url.rest, '#') != NULL)
+		return "has a fragment";
+	if (!url.is_address) {
+		*ret_hint = "write the address, such as 127.0.0.1; the name to verify is 'serverName'";
+		return "has a host name, and vipd resolves none";
+	}
+	return NULL;
+}
+
 #define HEALTH(member) offsetof(struct config_health, member)
 static const struct conf_field health_fields[] = {
     CONF_ROW("enabled", conf_bool, HEALTH(enabled), "true",
              "Off: the node counts as fit, whatever its API server does."),
     CONF_ROW("url", conf_string, HEALTH(url), "https://127.0.0.1:6443/readyz", "What is asked.",
-             .word = "URL with an IP address as host", .check = config_check_health_url),
+             .word = "URL with an IP address as host", .check = check_health_url),
     CONF_ROW("serverName", conf_string, HEALTH(server_name), "kubernetes",
              "The name to verify in the certificate.", .check = conf_check_server_name),
     CONF_ROW("caFile", conf_string, HEALTH(ca_file), CONFIG_CA_FILE, "Verifies it.",
@@ -317,7 +337,7 @@ static void read_hostname(struct conf *conf, const struct conf_node *document, v
 /* --- all --- */
 
 const struct conf_kind config_kinds[] = {
-    {CONF_KIND_LEGACY, config_legacy_fields, config_read_legacy},
+    {CONF_KIND_LEGACY, config_legacy_fields, NULL},
     {"HostnameConfig", nodeconf_hostname_fields, read_hostname},
     {"Layer2VIPConfig", config_layer2_fields, config_read_layer2},
     {"HCloudVIPConfig", config_hcloud_document_fields, config_read_hcloud},

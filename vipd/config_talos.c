@@ -10,12 +10,84 @@
  */
 #include "vipd/config_priv.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "web/digest.h"
+
+/* --- single values --- */
+
+/* As the kernel's dev_valid_name() has it. */
+const char *config_check_link(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                              const char **ret_hint UNUSED)
+{
+	if (strlen(text) >= IFNAMSIZ)
+		return "is longer than the 15 characters of a link's name";
+	if (strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
+		return "is no name of a link";
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p == '/' || *p == ':' || isspace((unsigned char) *p))
+			return "has a character that no link's name can have";
+		/* Where a link is made, the kernel would number it instead. */
+		if (*p == '%')
+			return "has a '%', which is a pattern and no name";
+	}
+	return NULL;
+}
+
+static const char *check_vip_sort(const struct addr *addr)
+{
+	static const uint8_t broadcast[4] = {255, 255, 255, 255};
+
+	if (addr_is_unspecified(addr))
+		return "is the unspecified address, not one that clients can reach";
+	if (addr_is_loopback(addr))
+		return "is a loopback address, which no other host can reach";
+	if (addr_is_multicast(addr))
+		return "is a multicast address";
+	if (addr_is_linklocal(addr))
+		return "is a link-local address";
+	if (addr->family == AF_INET && memcmp(addr->bytes, broadcast, sizeof(broadcast)) == 0)
+		return "is the broadcast address";
+	if (addr->family == AF_INET && addr->bytes[0] == 0)
+		return "lies in 0.0.0.0/8, which no host may have";
+	return NULL;
+}
+
+const char *config_check_vip(const char *text, struct addr *ret_addr,
+                             char scratch[static CONF_SCRATCH_BYTES], const char **ret_hint)
+{
+	char plain[ADDR_TEXT_MAX];
+	struct prefix prefix;
+	struct addr addr;
+	const char *wrong;
+
+	if (strchr(text, '/') != NULL && prefix_parse(text, &prefix) >= 0) {
+		(void) snprintf(scratch, CONF_SCRATCH_BYTES, "write '%s'; a VIP always is /%u",
+		                addr_format(&prefix.addr, plain),
+		                (unsigned) addr_len_bytes(&prefix.addr) * 8);
+		*ret_hint = scratch;
+		return "is an address with a prefix length";
+	}
+	if (strncasecmp(text, "::ffff:", 7) == 0 && strchr(text, '.') != NULL) {
+		(void) snprintf(scratch, CONF_SCRATCH_BYTES, "write '%.64s'", text + 7);
+		*ret_hint = scratch;
+		return "is an IPv4 address in IPv6 clothes";
+	}
+	if (addr_parse(text, &addr) < 0) {
+		*ret_hint = "such as 10.0.0.5 or fd00::5";
+		return "is not an IP address";
+	}
+	wrong = check_vip_sort(&addr);
+	if (wrong == NULL)
+		*ret_addr = addr;
+	return wrong;
+}
+
+/* --- VIPs --- */
 
 struct vlan {
 	unsigned id;
@@ -104,25 +176,19 @@ void config_read_layer2(struct conf *conf, const struct conf_node *document, voi
 /* --- the legacy document --- */
 
 static const struct conf_field vip_fields[] = {
-    {.key = "ip", .set = config_set_vip, .offset = 0, .flags = CONF_REQUIRED},
+    CONF_READ("ip", config_set_vip, 0, .flags = CONF_REQUIRED),
     {.key = "equinixMetal",
      .flags = CONF_REFUSED,
      .refusal = "VIPs of Equinix Metal are not supported yet"},
-    {.key = "hcloud",
-     .set = config_set_hcloud,
-     .offset = offsetof(struct legacy_vip, hcloud),
-     .fields = config_hcloud_fields},
+    CONF_READ("hcloud", config_set_hcloud, offsetof(struct legacy_vip, hcloud),
+              .fields = config_hcloud_fields),
     {0},
 };
 
 static const struct conf_field vlan_fields[] = {
-    {.key = "vlanId",
-     .set = conf_set_unsigned,
-     .offset = offsetof(struct vlan, id),
-     .flags = CONF_REQUIRED,
-     .min = 1,
-     .max = 4094},
-    {.key = "vip", .set = conf_set_map, .offset = offsetof(struct vlan, vip), .fields = vip_fields},
+    CONF_READ("vlanId", conf_set_unsigned, offsetof(struct vlan, id), .flags = CONF_REQUIRED,
+              .min = 1, .max = 4094),
+    CONF_READ("vip", conf_set_map, offsetof(struct vlan, vip), .fields = vip_fields),
     {.key = "addresses", .flags = CONF_PASS},
     {.key = "cidr", .flags = CONF_PASS},
     {.key = "routes", .flags = CONF_PASS},
@@ -133,21 +199,12 @@ static const struct conf_field vlan_fields[] = {
 };
 
 static const struct conf_field device_fields[] = {
-    {.key = "interface",
-     .set = conf_set_text,
-     .offset = offsetof(struct device, link),
-     .check = config_check_link,
-     .size = IFNAMSIZ},
-    {.key = "deviceSelector", .set = set_node, .offset = offsetof(struct device, selector)},
-    {.key = "ignore", .set = conf_set_bool, .offset = offsetof(struct device, ignore)},
-    {.key = "vip",
-     .set = conf_set_map,
-     .offset = offsetof(struct device, vip),
-     .fields = vip_fields},
-    {.key = "vlans",
-     .set = set_node,
-     .offset = offsetof(struct device, vlans),
-     .fields = vlan_fields},
+    CONF_READ("interface", conf_set_text, offsetof(struct device, link), .check = config_check_link,
+              .size = IFNAMSIZ),
+    CONF_READ("deviceSelector", set_node, offsetof(struct device, selector)),
+    CONF_READ("ignore", conf_set_bool, offsetof(struct device, ignore)),
+    CONF_READ("vip", conf_set_map, offsetof(struct device, vip), .fields = vip_fields),
+    CONF_READ("vlans", set_node, offsetof(struct device, vlans), .fields = vlan_fields),
     {.key = "addresses", .flags = CONF_PASS},
     {.key = "cidr", .flags = CONF_PASS},
     {.key = "routes", .flags = CONF_PASS},
@@ -254,10 +311,8 @@ static void set_interfaces(struct conf *conf, const struct conf_field *field UNU
 }
 
 static const struct conf_field network_fields[] = {
-    {.key = "hostname",
-     .set = nodeconf_set_hostname,
-     .offset = offsetof(struct config_reading, node)},
-    {.key = "interfaces", .set = set_interfaces, .offset = 0, .fields = device_fields},
+    CONF_READ("hostname", nodeconf_set_hostname, offsetof(struct config_reading, node)),
+    CONF_READ("interfaces", set_interfaces, 0, .fields = device_fields),
     {.key = "nameservers", .flags = CONF_PASS},
     {.key = "searchDomains", .flags = CONF_PASS},
     {.key = "disableSearchDomain", .flags = CONF_PASS},
@@ -267,19 +322,14 @@ static const struct conf_field network_fields[] = {
 };
 
 static const struct conf_field machine_fields[] = {
-    {.key = "network", .set = conf_set_map, .offset = 0, .fields = network_fields},
-    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    CONF_READ("network", conf_set_map, 0, .fields = network_fields),
+    CONF_REST,
     {0},
 };
 
 const struct conf_field config_legacy_fields[] = {
-    {.key = "machine", .set = conf_set_map, .offset = 0, .fields = machine_fields},
+    CONF_READ("machine", conf_set_map, 0, .fields = machine_fields),
     {.key = "version", .flags = CONF_PASS}, /* conf_read() has looked at it */
-    {.key = CONF_ANY_KEY, .flags = CONF_PASS},
+    CONF_REST,
     {0},
 };
-
-void config_read_legacy(struct conf *conf, const struct conf_node *document, void *userdata)
-{
-	conf_read_map(conf, document, config_legacy_fields, userdata);
-}

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/jsonval.h"
 #include "base/mem.h"
 #include "bolt/crc32c.h"

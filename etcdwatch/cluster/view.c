@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"

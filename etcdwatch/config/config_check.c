@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "etcdwatch/config/bech32.h"
 #include "web/signature.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/hint.h"
 #include "base/mem.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"

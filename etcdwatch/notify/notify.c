@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/fsm.h"
 #include "base/log.h"
 #include "base/macro.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/base64.h"
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"

@@ -3,7 +3,7 @@
  * One reading of the configuration: which files, and everything that is wrong with them. The other
  * conf_*.c files do the work between: conf_tree.c turns text into nodes, conf_kind.c gives each
  * document to whoever reads its kind, conf_table.c and conf_type.c carry nodes into structs,
- * conf_value.c understands scalars and conf_print.c writes them.
+ * conf_value.c understands scalars and writes them.
  *
  * Messages are kept until conf_finish(), because they are found in another order than people read:
  * cross checks come last, and a person fixes a file from its top.

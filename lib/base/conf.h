@@ -198,6 +198,17 @@ struct conf_field {
 		.key = key_, .type = &(type_), .offset = offset_, .def = def_, .doc = doc_, __VA_ARGS__ \
 	}
 
+/* A row that is read and no more. */
+#define CONF_READ(key_, set_, offset_, ...)                      \
+	{                                                            \
+		.key = key_, .set = set_, .offset = offset_, __VA_ARGS__ \
+	}
+/* A map of which no more than some keys are ours. */
+#define CONF_REST                               \
+	{                                           \
+		.key = CONF_ANY_KEY, .flags = CONF_PASS \
+	}
+
 /* --- what is done by tables --- */
 
 /* Every default that a row has. A default that does not read is an error of the program. */
@@ -276,7 +287,8 @@ void conf_read_list(struct conf *conf, const struct conf_node *list, size_t max,
 
 struct conf_kind {
 	const char *kind;                /* ends a table when NULL */
-	const struct conf_field *fields; /* what read() uses; kept here so that tests can walk it */
+	const struct conf_field *fields; /* also for what walks the tables */
+	/* NULL: the fields, with userdata as the target. */
 	void (*read)(struct conf *conf, const struct conf_node *document, void *userdata);
 };
 

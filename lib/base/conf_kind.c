@@ -226,7 +226,10 @@ static void read_document(struct conf *conf, const struct conf_node *document,
 		if (strcmp(kinds->kind, name) != 0)
 			continue;
 		before = conf_enter(conf, "%s", name);
-		kinds->read(conf, document, userdata);
+		if (kinds->read != NULL)
+			kinds->read(conf, document, userdata);
+		else
+			conf_read_map(conf, document, kinds->fields, userdata);
 		conf_leave(conf, before);
 	}
 }

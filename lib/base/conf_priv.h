@@ -48,7 +48,7 @@ void conf_document_add(struct conf *conf, struct conf_node *root);
 /* conf_tree.c: parses one file's text and adds its documents. */
 void conf_tree_read(struct conf *conf, unsigned file, const char *text, size_t len);
 
-/* conf_print.c: writes text with anything that a terminal might act on escaped, cut at max_bytes.
+/* conf_value.c: writes text with anything that a terminal might act on escaped, cut at max_bytes.
  */
 void conf_write_visible(FILE *out, const char *text, size_t max_bytes);
 

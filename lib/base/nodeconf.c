@@ -85,7 +85,7 @@ const struct conf_field nodeconf_fields[] = {
 };
 
 const struct conf_field nodeconf_hostname_fields[] = {
-    {.key = "hostname", .set = nodeconf_set_hostname},
+    CONF_READ("hostname", nodeconf_set_hostname, 0),
     {.key = "auto", .flags = CONF_PASS},
     {0},
 };

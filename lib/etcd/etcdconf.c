@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcd/etcd.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/conf_check.h"
-#include "base/conf_url.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/config/config_priv.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/mem.h"
 
 #define HTTP_PORT 80

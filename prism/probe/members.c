@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/fileio.h"
 #include "base/loop.h"
 #include "base/macro.h"

@@ -255,12 +255,7 @@ static const struct conf_field fields[] = {
     {0},
 };
 
-static void read_node(struct conf *conf, const struct conf_node *document, void *userdata)
-{
-	conf_read_map(conf, document, fields, userdata);
-}
-
-static const struct conf_kind kinds[] = {{"NodeConfig", fields, read_node}, {0}};
+static const struct conf_kind kinds[] = {{"NodeConfig", fields, NULL}, {0}};
 
 static void target_fini(struct target *target)
 {

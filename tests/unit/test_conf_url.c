@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* URLs of configurations, and of what etcd says of its members. */
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 
 #include "base/macro.h"
 #include "tests/unit/check.h"

@@ -17,7 +17,7 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/endpoint.h"
 #include "base/fileio.h"
 #include "base/jsonval.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "etcdwatch/worker/store/awskeys.h"

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/conf_url.h"
+#include "base/conf_check.h"
 #include "base/endpoint.h"
 #include "base/conf.h"
 #include "base/fileio.h"
