@@ -27,24 +27,21 @@ bool attr_header(const struct nlmsghdr *nlh, void *ret, size_t len)
 	return true;
 }
 
-int attr_read(const struct nlmsghdr *nlh, size_t header, const struct nlattr **table, size_t n)
+bool attr_read(const struct nlmsghdr *nlh, void *ret, size_t len, const struct nlattr **table,
+               size_t n)
 {
-	memset(table, 0, n * sizeof(*table));
-	return nlmsg_parse(UNCONST(struct nlmsghdr *, nlh), (int) header,
-	                   UNCONST(struct nlattr **, table), (int) n - 1, NULL) < 0
-	           ? -EBADMSG
-	           : 0;
+	if (nlmsg_parse(UNCONST(struct nlmsghdr *, nlh), (int) len, UNCONST(struct nlattr **, table),
+	                (int) n - 1, NULL) < 0)
+		return false;
+	return ret == NULL || attr_header(nlh, ret, len);
 }
 
-int attr_read_nested(const struct nlattr *nest, const struct nlattr **table, size_t n)
+void attr_read_nested(const struct nlattr *nest, const struct nlattr **table, size_t n)
 {
 	memset(table, 0, n * sizeof(*table));
-	if (nest == NULL)
-		return 0;
-	return nla_parse_nested(UNCONST(struct nlattr **, table), (int) n - 1,
-	                        UNCONST(struct nlattr *, nest), NULL) < 0
-	           ? -EBADMSG
-	           : 0;
+	if (nest != NULL)
+		(void) nla_parse_nested(UNCONST(struct nlattr **, table), (int) n - 1,
+		                        UNCONST(struct nlattr *, nest), NULL);
 }
 
 const struct nlattr *attr_next(const struct nlattr *nest, const struct nlattr *last)
@@ -68,20 +65,17 @@ unsigned attr_type(const struct nlattr *attr)
 	return (unsigned) nla_type(attr);
 }
 
-void attr_for_each(const struct nlattr *nest, attr_fn fn, void *userdata)
-{
-	const struct nlattr *attr;
-
-	ATTR_FOR_EACH(attr, nest)
-	fn(attr, attr_type(attr), userdata);
-}
-
 bool attr_bytes(const struct nlattr *attr, void *ret, size_t len)
 {
 	if (attr_len(attr) < len)
 		return false;
 	memcpy(ret, nla_data(attr), len);
 	return true;
+}
+
+bool attr_exactly(const struct nlattr *attr, void *ret, size_t len)
+{
+	return attr_len(attr) == len && attr_bytes(attr, ret, len);
 }
 
 uint8_t attr_u8(const struct nlattr *attr, uint8_t otherwise)
@@ -237,6 +231,11 @@ void message_end(struct message *m, struct nlattr *nest)
 struct nlmsghdr *message_header(const struct message *m)
 {
 	return nlmsg_hdr(m->nl);
+}
+
+struct nlattr *message_find(struct message *m, size_t header, uint16_t type)
+{
+	return nlmsg_find_attr(nlmsg_hdr(m->nl), (int) header, type);
 }
 
 int message_check(const struct message *m)

@@ -26,21 +26,20 @@
 bool attr_header(const struct nlmsghdr *nlh, void *ret, size_t len);
 
 /*
- * Fills table[type] with the attribute of each type below n, NULL where there is none; the last of
- * several. `header` is the size of the family's struct before them. Pointers are into the message.
- * 0, or -EBADMSG: it is cut.
+ * The same, and fills table[type] with the attribute of each type below n behind that struct, NULL
+ * where there is none; the last of several. Pointers are into the message. ret may be NULL. False:
+ * as above.
  */
-int attr_read(const struct nlmsghdr *nlh, size_t header, const struct nlattr **table, size_t n);
-/* The attributes in a nest; none if it is NULL. Always 0. */
-int attr_read_nested(const struct nlattr *nest, const struct nlattr **table, size_t n);
+bool attr_read(const struct nlmsghdr *nlh, void *ret, size_t len, const struct nlattr **table,
+               size_t n);
+/* The attributes in a nest; none if it is NULL. */
+void attr_read_nested(const struct nlattr *nest, const struct nlattr **table, size_t n);
 
 /* Each attribute in a nest, in its order. NULL is an empty one. */
 #define ATTR_FOR_EACH(attr, nest) \
 	for ((attr) = attr_next((nest), NULL); (attr) != NULL; (attr) = attr_next((nest), (attr)))
 const struct nlattr *attr_next(const struct nlattr *nest, const struct nlattr *last);
 unsigned attr_type(const struct nlattr *attr);
-typedef void (*attr_fn)(const struct nlattr *attr, unsigned type, void *userdata);
-void attr_for_each(const struct nlattr *nest, attr_fn fn, void *userdata);
 
 /* `otherwise` if attr is NULL or too short. */
 uint8_t attr_u8(const struct nlattr *attr, uint8_t otherwise);
@@ -48,6 +47,8 @@ uint16_t attr_u16(const struct nlattr *attr, uint16_t otherwise);
 uint32_t attr_u32(const struct nlattr *attr, uint32_t otherwise);
 /* False, and ret as it was, unless attr has at least len bytes. */
 bool attr_bytes(const struct nlattr *attr, void *ret, size_t len);
+/* The same, but exactly len bytes. */
+bool attr_exactly(const struct nlattr *attr, void *ret, size_t len);
 /* buf, with the text; "" if attr is NULL, does not end with a zero, or is longer. */
 const char *attr_text(const struct nlattr *attr, char *buf, size_t room);
 const void *attr_data(const struct nlattr *attr);
@@ -87,4 +88,6 @@ void message_end(struct message *m, struct nlattr *nest);
 
 /* As it stands, until the next call that writes. */
 struct nlmsghdr *message_header(const struct message *m);
+/* An attribute of the message itself, for changing what is in it; NULL: there is none. */
+struct nlattr *message_find(struct message *m, size_t header, uint16_t type);
 int message_check(const struct message *m); /* 0, or -EMSGSIZE */

@@ -85,7 +85,7 @@ static uint32_t xdp_id(const struct nlattr *nest)
 	const struct nlattr *xdp[IFLA_XDP_MAX + 1];
 	uint32_t id = 0;
 
-	(void) attr_read_nested(nest, xdp, ARRAY_SIZE(xdp));
+	attr_read_nested(nest, xdp, ARRAY_SIZE(xdp));
 	for (size_t i = 0; i < ARRAY_SIZE(ids) && id == 0; i++)
 		id = attr_u32(xdp[ids[i]], 0);
 	return id;
@@ -97,7 +97,7 @@ static int lower_of(const struct nlattr *const *table)
 	const struct nlattr *info[IFLA_INFO_KIND + 1];
 	char kind[16];
 
-	(void) attr_read_nested(table[IFLA_LINKINFO], info, ARRAY_SIZE(info));
+	attr_read_nested(table[IFLA_LINKINFO], info, ARRAY_SIZE(info));
 	if (table[IFLA_LINK_NETNSID] != NULL ||
 	    strcmp(attr_text(info[IFLA_INFO_KIND], kind, sizeof(kind)), "veth") == 0)
 		return 0;
@@ -123,7 +123,7 @@ static void link_cb(const struct nlmsghdr *nlh, void *userdata)
 	uint32_t id;
 
 	if (nlh->nlmsg_type != RTM_NEWLINK ||
-	    attr_read(nlh, sizeof(struct ifinfomsg), table, ARRAY_SIZE(table)) < 0)
+	    !attr_read(nlh, NULL, sizeof(struct ifinfomsg), table, ARRAY_SIZE(table)))
 		return;
 	(void) attr_text(table[IFLA_IFNAME], name, IFNAMSIZ);
 	id = xdp_id(table[IFLA_XDP]);
@@ -165,11 +165,11 @@ static void filter_cb(const struct nlmsghdr *nlh, void *userdata)
 	uint32_t id;
 
 	if (nlh->nlmsg_type != RTM_NEWTFILTER ||
-	    attr_read(nlh, sizeof(struct tcmsg), table, ARRAY_SIZE(table)) < 0 ||
+	    !attr_read(nlh, NULL, sizeof(struct tcmsg), table, ARRAY_SIZE(table)) ||
 	    strcmp(attr_text(table[TCA_KIND], kind, sizeof(kind)), "bpf") != 0 ||
 	    table[TCA_OPTIONS] == NULL)
 		return;
-	(void) attr_read_nested(table[TCA_OPTIONS], options, ARRAY_SIZE(options));
+	attr_read_nested(table[TCA_OPTIONS], options, ARRAY_SIZE(options));
 	id = attr_u32(options[TCA_BPF_ID], 0);
 	if (id != 0)
 		add(l, "tc program %u on %s", id, l->links[l->at].name);
@@ -228,9 +228,9 @@ static void flowtable_cb(const struct nlmsghdr *nlh, void *userdata)
 	const struct nlattr *table[NFTA_FLOWTABLE_HOOK + 1], *hook[NFTA_FLOWTABLE_HOOK_DEVS + 1], *dev;
 	char name[64], owner[64], what[128];
 
-	if (attr_read(nlh, sizeof(struct nfgenmsg), table, ARRAY_SIZE(table)) < 0)
+	if (!attr_read(nlh, NULL, sizeof(struct nfgenmsg), table, ARRAY_SIZE(table)))
 		return;
-	(void) attr_read_nested(table[NFTA_FLOWTABLE_HOOK], hook, ARRAY_SIZE(hook));
+	attr_read_nested(table[NFTA_FLOWTABLE_HOOK], hook, ARRAY_SIZE(hook));
 	(void) snprintf(what, sizeof(what), "flowtable %s of table %s",
 	                attr_text(table[NFTA_FLOWTABLE_NAME], name, sizeof(name)),
 	                attr_text(table[NFTA_FLOWTABLE_TABLE], owner, sizeof(owner)));

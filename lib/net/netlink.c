@@ -7,8 +7,8 @@
  * rtnl, nftgate, sockdestroy, bypass and netconf call this.
  *
  * libnl-3 opens, writes and reads the sockets. Its nl_recvmsgs() is not used: it copies each
- * message, which costs a dump of 20,000 routes much, stops at the first error, and hides the
- * attributes of an error, in which the kernel's sentence is. What is read is matched by port and
+ * message, touches the socket after a callback that may have freed it, and hands out an error
+ * without the attributes in which the kernel's sentence is. What is read is matched by port and
  * sequence number here. libnl's own error numbers (NLE_*) say less than errno, which it leaves as
  * the system call set it. Sources: netlink(7), net/netlink/af_netlink.c.
  *

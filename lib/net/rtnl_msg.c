@@ -75,11 +75,11 @@ int rtnl_msg_parse_link(const struct nlmsghdr *nlh, struct rtnl_msg_link *ret)
 	char kind[IFNAMSIZ];
 
 	if ((nlh->nlmsg_type != RTM_NEWLINK && nlh->nlmsg_type != RTM_DELLINK) ||
-	    !attr_header(nlh, &ifi, sizeof(ifi)) || ifi.ifi_family != AF_UNSPEC || ifi.ifi_index <= 0 ||
-	    attr_read(nlh, sizeof(ifi), table, ARRAY_SIZE(table)) < 0 ||
+	    !attr_read(nlh, &ifi, sizeof(ifi), table, ARRAY_SIZE(table)) ||
+	    ifi.ifi_family != AF_UNSPEC || ifi.ifi_index <= 0 ||
 	    attr_text(table[IFLA_IFNAME], l.link.name, sizeof(l.link.name))[0] == '\0')
 		return -EINVAL;
-	(void) attr_read_nested(table[IFLA_LINKINFO], info, ARRAY_SIZE(info));
+	attr_read_nested(table[IFLA_LINKINFO], info, ARRAY_SIZE(info));
 	l.link.is_dummy = strcmp(attr_text(info[IFLA_INFO_KIND], kind, sizeof(kind)), "dummy") == 0;
 	l.link.group = attr_u32(table[IFLA_GROUP], 0);
 	l.link.ifindex = ifi.ifi_index;
@@ -87,8 +87,7 @@ int rtnl_msg_parse_link(const struct nlmsghdr *nlh, struct rtnl_msg_link *ret)
 	l.link.carrier = (ifi.ifi_flags & IFF_LOWER_UP) != 0;
 	/* Other kinds of link have addresses of other lengths. */
 	l.link.has_mac = ifi.ifi_type == ARPHRD_ETHER &&
-	                 attr_len(table[IFLA_ADDRESS]) == sizeof(l.link.mac.bytes) &&
-	                 attr_bytes(table[IFLA_ADDRESS], l.link.mac.bytes, sizeof(l.link.mac.bytes));
+	                 attr_exactly(table[IFLA_ADDRESS], l.link.mac.bytes, sizeof(l.link.mac.bytes));
 	take_altnames(&l, table[IFLA_PROP_LIST]);
 	*ret = l;
 	return 0;
@@ -141,8 +140,7 @@ int rtnl_msg_parse_addr(const struct nlmsghdr *nlh, struct rtnl_addr *ret)
 	int r;
 
 	if ((nlh->nlmsg_type != RTM_NEWADDR && nlh->nlmsg_type != RTM_DELADDR) ||
-	    !attr_header(nlh, &ifa, sizeof(ifa)) ||
-	    attr_read(nlh, sizeof(ifa), table, ARRAY_SIZE(table)) < 0)
+	    !attr_read(nlh, &ifa, sizeof(ifa), table, ARRAY_SIZE(table)))
 		return -EINVAL;
 	/* On a point-to-point link IFA_ADDRESS is the peer's. */
 	own = table[IFA_LOCAL] != NULL ? table[IFA_LOCAL] : table[IFA_ADDRESS];

@@ -308,35 +308,23 @@ void ethcode_get(uint16_t family, enum ethstep_section section, const char *link
 
 typedef void (*bit_fn)(struct ethstate *state, unsigned index, const char *name, bool value);
 
-struct bits {
-	struct ethstate *state;
-	bool no_mask;
-	bit_fn fn;
-};
-
-static void take_bit(const struct nlattr *bit, unsigned type, void *userdata)
-{
-	const struct nlattr *table[ETHTOOL_A_BITSET_BIT_MAX + 1];
-	const struct bits *bits = userdata;
-	char name[NAME_BYTES_MAX];
-
-	if (type != ETHTOOL_A_BITSET_BITS_BIT ||
-	    attr_read_nested(bit, table, ETHTOOL_A_BITSET_BIT_MAX + 1) < 0)
-		return;
-	bits->fn(bits->state, attr_u32(table[ETHTOOL_A_BITSET_BIT_INDEX], 0),
-	         attr_text(table[ETHTOOL_A_BITSET_BIT_NAME], name, sizeof(name)),
-	         bits->no_mask || table[ETHTOOL_A_BITSET_BIT_VALUE] != NULL);
-}
-
 static void read_bits(const struct nlattr *set, struct ethstate *state, bit_fn fn)
 {
-	const struct nlattr *table[ETHTOOL_A_BITSET_MAX + 1];
-	struct bits bits = {.state = state, .fn = fn};
+	const struct nlattr *table[ETHTOOL_A_BITSET_MAX + 1], *bit;
+	char name[NAME_BYTES_MAX];
 
-	if (set == NULL || attr_read_nested(set, table, ETHTOOL_A_BITSET_MAX + 1) < 0)
-		return;
-	bits.no_mask = table[ETHTOOL_A_BITSET_NOMASK] != NULL;
-	attr_for_each(table[ETHTOOL_A_BITSET_BITS], take_bit, &bits);
+	attr_read_nested(set, table, ARRAY_SIZE(table));
+	ATTR_FOR_EACH(bit, table[ETHTOOL_A_BITSET_BITS])
+	{
+		const struct nlattr *of_bit[ETHTOOL_A_BITSET_BIT_MAX + 1];
+
+		if (attr_type(bit) != ETHTOOL_A_BITSET_BITS_BIT)
+			continue;
+		attr_read_nested(bit, of_bit, ARRAY_SIZE(of_bit));
+		fn(state, attr_u32(of_bit[ETHTOOL_A_BITSET_BIT_INDEX], 0),
+		   attr_text(of_bit[ETHTOOL_A_BITSET_BIT_NAME], name, sizeof(name)),
+		   table[ETHTOOL_A_BITSET_NOMASK] != NULL || of_bit[ETHTOOL_A_BITSET_BIT_VALUE] != NULL);
+	}
 }
 
 static struct ethstate_feature *feature_of(struct ethstate *state, const char *name)
@@ -421,8 +409,8 @@ void ethcode_take(const struct nlmsghdr *nlh, enum ethstep_section section, stru
 	const struct nlattr *table[ATTRIBUTES_MAX];
 	struct genlmsghdr header;
 
-	if (!attr_header(nlh, &header, sizeof(header)) || header.cmd != commands[section].answer ||
-	    attr_read(nlh, sizeof(header), table, ATTRIBUTES_MAX) < 0)
+	if (!attr_read(nlh, &header, sizeof(header), table, ATTRIBUTES_MAX) ||
+	    header.cmd != commands[section].answer)
 		return;
 	switch (section) {
 	case ETHSTEP_FEATURES:

@@ -31,3 +31,15 @@ void decoder_rule(struct decoder *decoder, const struct nlmsghdr *nlh);
 
 /* "" if there is no such link. */
 const char *decoder_link_name(const struct decoder *decoder, uint32_t ifindex);
+
+/* The other links that it names, by number; 0: none. */
+struct decode_link_refs {
+	uint32_t master, lower, primary, active_port;
+};
+
+/* One RTM_NEWLINK. 0, or -EBADMSG. The caller owns what *ret_link points to. */
+int decode_link(const struct nlmsghdr *nlh, struct link *ret_link,
+                struct decode_link_refs *ret_refs);
+
+/* IFLA_INFO_KIND of a kind that netconf makes; NULL for the others. */
+const char *decode_kind_name(enum link_kind kind);

@@ -1,16 +1,254 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Addresses, routes and rules in requests, and what others had, put back as it was dumped: the
- * kernel takes its own words again, but for what only says how things stand.
+ * Steps in requests: links, addresses, routes and rules, and what others had, put back as it was
+ * dumped: the kernel takes its own words again, but for what only says how things stand. A link is
+ * made down and without a master: the order of what comes then is the planner's.
  */
 #include "netconf/kernel/encode.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/ip.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "netconf/kernel/encode_link.h"
+#include "netconf/kernel/decode.h"
+
+/* The mask of those that are set: all. The kernel refuses a message with a bit that it does not
+ * know. */
+#define VLAN_FLAGS_ALL                                                                   \
+	(LINK_VLAN_REORDER_HDR | LINK_VLAN_GVRP | LINK_VLAN_LOOSE_BINDING | LINK_VLAN_MVRP | \
+	 LINK_VLAN_BRIDGE_BINDING)
+
+struct encoding {
+	const struct encode_names *names;
+	struct message *m;
+	const char *missing; /* the first link that is not there; "" */
+};
+
+/* The number of a link; "" is number 0. One that is not there is remembered, and encode_op() says
+ * so in the end. */
+static uint32_t ifindex_of(struct encoding *e, const char *name)
+{
+	int number = name[0] != '\0' ? e->names->ifindex(name, e->names->userdata) : 0;
+
+	if (name[0] != '\0' && number <= 0 && e->missing[0] == '\0')
+		e->missing = name;
+	return number > 0 ? (uint32_t) number : 0;
+}
+
+/* --- links: bonds --- */
+
+static void put_targets(struct message *m, uint16_t type, const struct addr *list, size_t n)
+{
+	struct nlattr *nest = message_nest(m, type);
+
+	for (size_t i = 0; i < n; i++)
+		message_bytes(m, (uint16_t) i, list[i].bytes, addr_len_bytes(&list[i]));
+	message_end(m, nest);
+}
+
+static void put_bond_option(struct encoding *e, const struct bond *bond, enum bond_option option)
+{
+	const struct bond_option_info *info = &bond_options[option];
+	const char *port = option == BOND_PRIMARY ? bond->primary : bond->active_port;
+	uint32_t value = bond->values[option];
+
+	switch (info->type) {
+	case BOND_U8:
+		message_u8(e->m, info->attribute, (uint8_t) value);
+		break;
+	case BOND_U16:
+		message_u16(e->m, info->attribute, (uint16_t) value);
+		break;
+	case BOND_U32:
+		message_u32(e->m, info->attribute, value);
+		break;
+	case BOND_PORT:
+		message_u32(e->m, info->attribute, ifindex_of(e, port));
+		break;
+	case BOND_IPV4:
+		put_targets(e->m, info->attribute, bond->arp_targets, bond->n_arp_targets);
+		break;
+	case BOND_IPV6:
+		put_targets(e->m, info->attribute, bond->ns_targets, bond->n_ns_targets);
+		break;
+	case BOND_MAC:
+		message_bytes(e->m, info->attribute, bond->ad_actor_system.bytes,
+		              sizeof(bond->ad_actor_system.bytes));
+		break;
+	}
+}
+
+static void put_bond(struct encoding *e, const struct bond *bond, uint64_t options)
+{
+	for (unsigned i = 0; i < BOND_OPTIONS; i++) {
+		if ((options & BOND_BIT(i)) != 0)
+			put_bond_option(e, bond, (enum bond_option) i);
+	}
+}
+
+/* --- links: the other kinds --- */
+
+static void put_value(struct encoding *e, const struct link *link,
+                      const struct link_attr_info *info)
+{
+	const struct ifla_vlan_flags flags = {.flags = link->vlan_flags, .mask = VLAN_FLAGS_ALL};
+
+	switch (info->wire) {
+	case LINK_WIRE_U8:
+		message_u8(e->m, info->attribute, (uint8_t) record_number(&info->field, link));
+		break;
+	case LINK_WIRE_U16:
+		message_u16(e->m, info->attribute, (uint16_t) record_number(&info->field, link));
+		break;
+	case LINK_WIRE_BE16:
+		message_u16(e->m, info->attribute, htons((uint16_t) record_number(&info->field, link)));
+		break;
+	case LINK_WIRE_U32:
+		message_u32(e->m, info->attribute, (uint32_t) record_number(&info->field, link));
+		break;
+	case LINK_WIRE_MAC:
+		message_bytes(e->m, info->attribute, link->mac.bytes, sizeof(link->mac.bytes));
+		break;
+	case LINK_WIRE_VLAN_FLAGS:
+		message_bytes(e->m, info->attribute, &flags, sizeof(flags));
+		break;
+	case LINK_WIRE_IFINDEX:
+		message_u32(e->m, info->attribute, ifindex_of(e, (const char *) link + info->field.offset));
+		break;
+	}
+}
+
+static void put_values(struct encoding *e, const struct link *link, enum link_where place,
+                       unsigned attributes)
+{
+	attributes &= link_attrs_of(link->kind);
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		if (link_attrs[i].place == place && (attributes & link_attrs[i].attr) != 0)
+			put_value(e, link, &link_attrs[i]);
+	}
+}
+
+/* What is off when a link is new is not said: a kernel that was built without it does not take the
+ * word "off". */
+static unsigned given(const struct link *link)
+{
+	unsigned attributes = (link->has & link_attrs_with(LINK_GIVEN)) | link_attrs_with(LINK_NEEDED);
+
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		const struct record_field *field = &link_attrs[i].field;
+
+		if (field->type == RECORD_BOOL && record_number(field, link) == 0)
+			attributes &= ~(unsigned) link_attrs[i].attr;
+	}
+	return attributes;
+}
+
+/* The other end is made with this one; it is ours as well. */
+static void put_veth(struct message *m, const struct link *link)
+{
+	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
+	struct nlattr *nest = message_nest(m, VETH_INFO_PEER);
+
+	/* The nest begins with the struct itself, not with an attribute. */
+	message_raw(m, &ifi, sizeof(ifi));
+	message_text(m, IFLA_IFNAME, link->peer);
+	message_u32(m, IFLA_GROUP, NETCONF_PROTOCOL);
+	message_end(m, nest);
+}
+
+static void put_kind(struct encoding *e, const struct link *link, unsigned attributes,
+                     uint64_t options, bool is_new)
+{
+	struct nlattr *info = message_nest(e->m, IFLA_LINKINFO), *data;
+
+	message_text(e->m, IFLA_INFO_KIND, decode_kind_name(link->kind));
+	data = message_nest(e->m, IFLA_INFO_DATA);
+	if (link->bond != NULL)
+		put_bond(e, link->bond, options);
+	if (link->kind == LINK_VETH && is_new)
+		put_veth(e->m, link);
+	put_values(e, link, LINK_AT_DATA, attributes);
+	message_end(e->m, data);
+	message_end(e->m, info);
+}
+
+static int encode_link_create(struct encoding *e, const struct link *link)
+{
+	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
+	/* Ports come later, so that none can be named yet. */
+	const uint64_t ports = BOND_BIT(BOND_PRIMARY) | BOND_BIT(BOND_ACTIVE_SLAVE);
+
+	if (!link_is_virtual(link))
+		return -EINVAL;
+	message_begin(e->m, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &ifi, sizeof(ifi));
+	message_text(e->m, IFLA_IFNAME, link->name);
+	message_u32(e->m, IFLA_GROUP, NETCONF_PROTOCOL);
+	put_values(e, link, LINK_AT_TOP, given(link));
+	put_kind(e, link, given(link), link->bond != NULL ? link->bond->has & ~ports : 0, true);
+	return 0;
+}
+
+/* `ifi` with the number of the link. */
+static void begin(struct encoding *e, uint16_t type, const struct link *link, struct ifinfomsg ifi)
+{
+	ifi.ifi_index = (int) ifindex_of(e, link->name);
+	message_begin(e->m, type, 0, &ifi, sizeof(ifi));
+}
+
+static unsigned attrs_at(enum link_where place)
+{
+	unsigned attributes = 0;
+
+	for (size_t i = 0; i < LINK_ATTRS; i++)
+		attributes |= link_attrs[i].place == place ? link_attrs[i].attr : 0U;
+	return attributes;
+}
+
+static void put_ipv4(struct message *m, const struct link *link)
+{
+	struct nlattr *families = message_nest(m, IFLA_AF_SPEC);
+	struct nlattr *family = message_nest(m, AF_INET);
+	struct nlattr *settings = message_nest(m, IFLA_INET_CONF);
+
+	message_u32(m, IPV4_DEVCONF_PROMOTE_SECONDARIES, link->promote);
+	message_end(m, settings);
+	message_end(m, family);
+	message_end(m, families);
+}
+
+static void encode_link_set(struct encoding *e, const struct link *link, unsigned attributes)
+{
+	struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
+
+	for (size_t i = 0; i < LINK_ATTRS; i++) {
+		if (link_attrs[i].place != LINK_AT_FLAGS || (attributes & link_attrs[i].attr) == 0)
+			continue;
+		ifi.ifi_change |= link_attrs[i].attribute;
+		ifi.ifi_flags |=
+		    record_number(&link_attrs[i].field, link) != 0 ? link_attrs[i].attribute : 0U;
+	}
+	begin(e, RTM_NEWLINK, link, ifi);
+	put_values(e, link, LINK_AT_TOP, attributes);
+	if ((attributes & LINK_HAS_PROMOTE) != 0)
+		put_ipv4(e->m, link);
+	if ((attributes & attrs_at(LINK_AT_DATA)) != 0)
+		put_kind(e, link, attributes, 0, false);
+}
+
+static int encode_bond_set(struct encoding *e, const struct link *link, uint64_t options)
+{
+	if (link->bond == NULL)
+		return -EINVAL;
+	begin(e, RTM_NEWLINK, link, (struct ifinfomsg){.ifi_family = AF_UNSPEC});
+	put_kind(e, link, 0, options, false);
+	return 0;
+}
 
 static void put_addr(struct message *m, uint16_t type, const struct addr *addr)
 {
@@ -20,11 +258,11 @@ static void put_addr(struct message *m, uint16_t type, const struct addr *addr)
 
 /* --- addresses --- */
 
-static int encode_address(const struct address *address, uint16_t type, uint16_t flags,
-                          const struct encode_names *names, struct message *m,
-                          const char **ret_missing)
+static void encode_address(struct encoding *e, const struct address *address, uint16_t type,
+                           uint16_t flags)
 {
-	struct ifaddrmsg ifa = {
+	const struct ifaddrmsg ifa = {
+	    .ifa_index = ifindex_of(e, address->link),
 	    .ifa_family = (uint8_t) address->prefix.addr.family,
 	    .ifa_prefixlen = address->prefix.len,
 	    .ifa_scope = address->scope,
@@ -33,23 +271,20 @@ static int encode_address(const struct address *address, uint16_t type, uint16_t
 	    .ifa_valid = address->valid_s,
 	    .ifa_prefered = address->preferred_s,
 	};
-	int r = encode_ifindex(names, address->link, &ifa.ifa_index, ret_missing);
 
-	if (r < 0)
-		return r;
-	message_begin(m, type, flags, &ifa, sizeof(ifa));
-	put_addr(m, IFA_LOCAL, &address->prefix.addr);
-	put_addr(m, IFA_ADDRESS, addr_is_set(&address->peer) ? &address->peer : &address->prefix.addr);
+	message_begin(e->m, type, flags, &ifa, sizeof(ifa));
+	put_addr(e->m, IFA_LOCAL, &address->prefix.addr);
+	put_addr(e->m, IFA_ADDRESS,
+	         addr_is_set(&address->peer) ? &address->peer : &address->prefix.addr);
 	if (type == RTM_DELADDR)
-		return 0;
-	message_u32(m, IFA_FLAGS, address->flags);
+		return;
+	message_u32(e->m, IFA_FLAGS, address->flags);
 	if (address->priority != 0)
-		message_u32(m, IFA_RT_PRIORITY, address->priority);
-	message_u8(m, IFA_PROTO, address->protocol);
+		message_u32(e->m, IFA_RT_PRIORITY, address->priority);
+	message_u8(e->m, IFA_PROTO, address->protocol);
 	/* Without, it never ends. */
 	if (address->valid_s != ADDRESS_FOREVER)
-		message_bytes(m, IFA_CACHEINFO, &times, sizeof(times));
-	return 0;
+		message_bytes(e->m, IFA_CACHEINFO, &times, sizeof(times));
 }
 
 /* --- routes --- */
@@ -68,9 +303,8 @@ static void put_gateway(struct message *m, const struct route *route)
 	message_bytes(m, RTA_VIA, via, sizeof(family) + addr_len_bytes(&route->gateway));
 }
 
-static int encode_route(const struct route *route, uint16_t type, uint16_t flags,
-                        const struct encode_names *names, struct message *m,
-                        const char **ret_missing)
+static void encode_route(struct encoding *e, const struct route *route, uint16_t type,
+                         uint16_t flags)
 {
 	const struct rtmsg rtm = {
 	    .rtm_family = (uint8_t) route->dst.addr.family,
@@ -83,33 +317,29 @@ static int encode_route(const struct route *route, uint16_t type, uint16_t flags
 	    .rtm_type = route->type,
 	    .rtm_flags = route->onlink ? RTNH_F_ONLINK : 0,
 	};
+	const uint32_t out = ifindex_of(e, route->link);
 	struct nlattr *metrics;
-	uint32_t out;
-	int r = encode_ifindex(names, route->link, &out, ret_missing);
 
-	if (r < 0)
-		return r;
-	message_begin(m, type, flags, &rtm, sizeof(rtm));
-	message_u32(m, RTA_TABLE, route->table);
+	message_begin(e->m, type, flags, &rtm, sizeof(rtm));
+	message_u32(e->m, RTA_TABLE, route->table);
 	if (route->dst.len > 0)
-		put_addr(m, RTA_DST, &route->dst.addr);
+		put_addr(e->m, RTA_DST, &route->dst.addr);
 	if (route->metric != 0)
-		message_u32(m, RTA_PRIORITY, route->metric);
-	put_gateway(m, route);
+		message_u32(e->m, RTA_PRIORITY, route->metric);
+	put_gateway(e->m, route);
 	if (out != 0)
-		message_u32(m, RTA_OIF, out);
-	put_addr(m, RTA_PREFSRC, &route->src);
+		message_u32(e->m, RTA_OIF, out);
+	put_addr(e->m, RTA_PREFSRC, &route->src);
 	if (route->mtu != 0 && type == RTM_NEWROUTE) {
-		metrics = message_nest(m, RTA_METRICS);
-		message_u32(m, RTAX_MTU, route->mtu);
-		message_end(m, metrics);
+		metrics = message_nest(e->m, RTA_METRICS);
+		message_u32(e->m, RTAX_MTU, route->mtu);
+		message_end(e->m, metrics);
 	}
-	return 0;
 }
 
 /* --- rules --- */
 
-static int encode_rule(const struct rule *rule, uint16_t type, uint16_t flags, struct message *m)
+static void encode_rule(struct encoding *e, const struct rule *rule, uint16_t type, uint16_t flags)
 {
 	const struct fib_rule_hdr hdr = {
 	    .family = (uint8_t) rule->family,
@@ -119,22 +349,21 @@ static int encode_rule(const struct rule *rule, uint16_t type, uint16_t flags, s
 	    .action = rule->action,
 	};
 
-	message_begin(m, type, flags, &hdr, sizeof(hdr));
-	message_u32(m, FRA_PRIORITY, rule->priority);
-	put_addr(m, FRA_SRC, &rule->src.addr);
-	put_addr(m, FRA_DST, &rule->dst.addr);
+	message_begin(e->m, type, flags, &hdr, sizeof(hdr));
+	message_u32(e->m, FRA_PRIORITY, rule->priority);
+	put_addr(e->m, FRA_SRC, &rule->src.addr);
+	put_addr(e->m, FRA_DST, &rule->dst.addr);
 	if (rule->iif[0] != '\0')
-		message_text(m, FRA_IIFNAME, rule->iif);
+		message_text(e->m, FRA_IIFNAME, rule->iif);
 	if (rule->oif[0] != '\0')
-		message_text(m, FRA_OIFNAME, rule->oif);
+		message_text(e->m, FRA_OIFNAME, rule->oif);
 	if (rule->fwmask != 0) {
-		message_u32(m, FRA_FWMARK, rule->fwmark);
-		message_u32(m, FRA_FWMASK, rule->fwmask);
+		message_u32(e->m, FRA_FWMARK, rule->fwmark);
+		message_u32(e->m, FRA_FWMASK, rule->fwmask);
 	}
 	if (rule->action == FR_ACT_TO_TBL)
-		message_u32(m, FRA_TABLE, rule->table);
-	message_u8(m, FRA_PROTOCOL, rule->protocol);
-	return 0;
+		message_u32(e->m, FRA_TABLE, rule->table);
+	message_u8(e->m, FRA_PROTOCOL, rule->protocol);
 }
 
 /* --- what others had --- */
@@ -154,73 +383,50 @@ static void clear_hop_states(struct nlattr *multipath)
 		hop->rtnh_flags = settable(hop->rtnh_flags);
 }
 
-static void clear_route_states(struct nlmsghdr *nlh)
+static void put_route_back(struct message *m, uint32_t number)
 {
-	const struct nlattr *table[RTA_MAX + 1];
-	struct rtmsg *rtm = NLMSG_DATA(nlh);
+	struct rtmsg *rtm = NLMSG_DATA(message_header(m));
+	struct nlattr *hops = message_find(m, sizeof(*rtm), RTA_MULTIPATH);
+	struct nlattr *link = message_find(m, sizeof(*rtm), RTA_OIF);
 
 	rtm->rtm_flags &= RTNH_F_ONLINK | RTNH_F_PERVASIVE;
-	if (attr_read(nlh, sizeof(*rtm), table, ARRAY_SIZE(table)) == 0 &&
-	    table[RTA_MULTIPATH] != NULL) {
-		size_t at = (size_t) ((const uint8_t *) table[RTA_MULTIPATH] - (uint8_t *) nlh);
-
-		clear_hop_states((struct nlattr *) (void *) ((uint8_t *) nlh + at));
-	}
-}
-
-/* The link may have been made anew meanwhile, with another number. */
-static void set_number(struct nlmsghdr *nlh, size_t at, uint32_t number)
-{
-	memcpy((uint8_t *) nlh + at, &number, sizeof(number));
-}
-
-static void set_route_link(struct nlmsghdr *nlh, uint32_t number)
-{
-	const struct nlattr *table[RTA_MAX + 1];
-
-	if (attr_read(nlh, sizeof(struct rtmsg), table, ARRAY_SIZE(table)) == 0 &&
-	    attr_len(table[RTA_OIF]) == sizeof(number))
-		set_number(nlh, (size_t) ((const uint8_t *) attr_data(table[RTA_OIF]) - (uint8_t *) nlh),
-		           number);
+	if (hops != NULL)
+		clear_hop_states(hops);
+	if (number != 0 && attr_len(link) == sizeof(number))
+		memcpy(link + 1, &number, sizeof(number));
 }
 
 /* What was leased has gone on to end since it was read. */
-static void set_times(struct nlmsghdr *nlh, const struct address *address)
+static void put_address_back(struct message *m, const struct address *address, uint32_t number)
 {
-	const struct nlattr *table[IFA_MAX + 1];
-	struct ifa_cacheinfo times = {0};
+	struct ifaddrmsg *ifa = NLMSG_DATA(message_header(m));
+	struct nlattr *cacheinfo = message_find(m, sizeof(*ifa), IFA_CACHEINFO);
+	struct ifa_cacheinfo times;
 
-	if (address->valid_s == ADDRESS_FOREVER ||
-	    attr_read(nlh, sizeof(struct ifaddrmsg), table, ARRAY_SIZE(table)) < 0 ||
-	    !attr_bytes(table[IFA_CACHEINFO], &times, sizeof(times)))
+	ifa->ifa_index = number;
+	if (address->valid_s == ADDRESS_FOREVER || !attr_bytes(cacheinfo, &times, sizeof(times)))
 		return;
 	times.ifa_valid = address->valid_s;
 	times.ifa_prefered = address->preferred_s;
-	memcpy((uint8_t *) (uintptr_t) attr_data(table[IFA_CACHEINFO]), &times, sizeof(times));
+	memcpy(cacheinfo + 1, &times, sizeof(times));
 }
 
-static int encode_raw(const struct raw_message *raw, const struct op *op, const char *link,
-                      const struct encode_names *names, struct message *m, const char **ret_missing)
+/* The link may have been made anew meanwhile, with another number. */
+static int encode_raw(struct encoding *e, const struct raw_message *raw, const struct op *op,
+                      const char *link)
 {
+	uint32_t number = ifindex_of(e, link);
 	struct nlmsghdr *nlh;
-	uint32_t number;
-	int r = encode_ifindex(names, link, &number, ret_missing);
 
-	if (r < 0)
-		return r;
-	if (raw->len < NLMSG_LENGTH(sizeof(struct ifaddrmsg)))
+	if (raw->len < NLMSG_LENGTH(sizeof(struct rtmsg)))
 		return -EINVAL;
-	message_begin_copy(m, raw->data, raw->len);
-	nlh = message_header(m);
+	message_begin_copy(e->m, raw->data, raw->len);
+	nlh = message_header(e->m);
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-	if (nlh->nlmsg_type == RTM_NEWADDR) {
-		set_number(nlh, NLMSG_HDRLEN + offsetof(struct ifaddrmsg, ifa_index), number);
-		set_times(nlh, &op->address);
-	} else if (nlh->nlmsg_type == RTM_NEWROUTE) {
-		clear_route_states(nlh);
-		if (number != 0)
-			set_route_link(nlh, number);
-	}
+	if (nlh->nlmsg_type == RTM_NEWADDR)
+		put_address_back(e->m, &op->address, number);
+	else if (nlh->nlmsg_type == RTM_NEWROUTE)
+		put_route_back(e->m, number);
 	return 0;
 }
 
@@ -246,51 +452,60 @@ static const struct raw_message *op_raw(const struct op *op, const char **ret_li
 	return raw != NULL && raw->len > 0 ? raw : NULL;
 }
 
-static int encode(const struct op *op, const struct encode_names *names, struct message *m,
-                  const char **ret_missing)
+static int encode(struct encoding *e, const struct op *op)
 {
+	const uint16_t is_new = NLM_F_CREATE | NLM_F_EXCL;
+
 	switch (op->kind) {
 	case OP_LINK_CREATE:
-		return encode_link_create(&op->link, names, m, ret_missing);
+		return encode_link_create(e, &op->link);
 	case OP_LINK_DELETE:
-		return encode_link_delete(&op->link, names, m, ret_missing);
+		begin(e, RTM_DELLINK, &op->link, (struct ifinfomsg){.ifi_family = AF_UNSPEC});
+		return 0;
 	case OP_LINK_SET:
-		return encode_link_set(&op->link, op->attributes, names, m, ret_missing);
+		encode_link_set(e, &op->link, op->attributes);
+		return 0;
 	case OP_BOND_SET:
-		return encode_bond_set(&op->link, op->options, names, m, ret_missing);
+		return encode_bond_set(e, &op->link, op->options);
 	case OP_ADDRESS_ADD:
-		return encode_address(&op->address, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, names, m,
-		                      ret_missing);
+		encode_address(e, &op->address, RTM_NEWADDR, is_new);
+		return 0;
 	case OP_ADDRESS_CHANGE:
-		return encode_address(&op->address, RTM_NEWADDR, NLM_F_REPLACE, names, m, ret_missing);
+		encode_address(e, &op->address, RTM_NEWADDR, NLM_F_REPLACE);
+		return 0;
 	case OP_ADDRESS_DELETE:
-		return encode_address(&op->address, RTM_DELADDR, 0, names, m, ret_missing);
+		encode_address(e, &op->address, RTM_DELADDR, 0);
+		return 0;
 	case OP_ROUTE_ADD:
-		return encode_route(&op->route, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, names, m,
-		                    ret_missing);
+		encode_route(e, &op->route, RTM_NEWROUTE, is_new);
+		return 0;
 	case OP_ROUTE_REPLACE:
-		return encode_route(&op->route, RTM_NEWROUTE, NLM_F_REPLACE, names, m, ret_missing);
+		encode_route(e, &op->route, RTM_NEWROUTE, NLM_F_REPLACE);
+		return 0;
 	case OP_ROUTE_DELETE:
-		return encode_route(&op->route, RTM_DELROUTE, 0, names, m, ret_missing);
+		encode_route(e, &op->route, RTM_DELROUTE, 0);
+		return 0;
 	case OP_RULE_ADD:
-		return encode_rule(&op->rule, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, m);
+		encode_rule(e, &op->rule, RTM_NEWRULE, is_new);
+		return 0;
 	case OP_RULE_DELETE:
-		return encode_rule(&op->rule, RTM_DELRULE, 0, m);
+		encode_rule(e, &op->rule, RTM_DELRULE, 0);
+		return 0;
 	default:
 		return -EINVAL;
 	}
 }
 
-int encode_op(const struct op *op, const struct encode_names *names, struct message *ret_message,
+int encode_op(const struct op *op, const struct encode_names *names, struct message *m,
               const char **ret_missing)
 {
+	struct encoding e = {.names = names, .m = m, .missing = ""};
 	const char *link;
 	const struct raw_message *raw = op_raw(op, &link);
-	int r;
+	int r = raw != NULL ? encode_raw(&e, raw, op, link) : encode(&e, op);
 
-	*ret_missing = "";
-	if (raw != NULL)
-		return encode_raw(raw, op, link, names, ret_message, ret_missing);
-	r = encode(op, names, ret_message, ret_missing);
-	return r < 0 ? r : message_check(ret_message);
+	*ret_missing = e.missing;
+	if (r < 0)
+		return r;
+	return e.missing[0] != '\0' ? -ENODEV : message_check(m);
 }

@@ -12,6 +12,7 @@
 #include <linux/if.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +21,9 @@
 #include "base/mem.h"
 #include "net/attr.h"
 #include "net/netlink.h"
-#include "netconf/kernel/bondyoung.h"
-#include "netconf/kernel/carrier.h"
 #include "netconf/kernel/decode.h"
 #include "netconf/kernel/encode.h"
-#include "netconf/kernel/numbers.h"
+#include "netconf/kernel/linkask.h"
 #include "netconf/kernel/wireguard_netlink.h"
 
 /* A dump that changes disturb is made again so often. */
@@ -37,7 +36,10 @@ struct kernel {
 	struct ev_loop *ev;
 	struct netlink *nl;
 	struct wireguard_netlink *wireguard;
-	struct numbers *numbers; /* since the last observation */
+	/* Numbers of links that the kernel has told since the last observation (tsearch(3)), so that a
+	 * row of steps asks for each one once. A number outlives its link harmlessly: the kernel gives
+	 * it to no other soon, and a step that names one that is gone is refused. */
+	void *numbers;
 	ev_timer settle;
 	kernel_changed_fn changed;
 	void *changed_userdata;
@@ -45,6 +47,22 @@ struct kernel {
 	uint64_t bond_asked, bond_lacks;
 	char error_text[ERROR_TEXT_MAX];
 };
+
+struct number {
+	char name[IFNAMSIZ];
+	int ifindex;
+};
+
+static int compare_numbers(const void *a, const void *b)
+{
+	return strcmp(((const struct number *) a)->name, ((const struct number *) b)->name);
+}
+
+static void forget_numbers(struct kernel *kernel)
+{
+	tdestroy(kernel->numbers, free);
+	kernel->numbers = NULL;
+}
 
 static void on_settled(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
 {
@@ -61,7 +79,6 @@ int kernel_new(struct ev_loop *ev, struct kernel **ret_kernel)
 	kernel->ev = ev;
 	ev_timer_init(&kernel->settle, on_settled, SETTLE_S, 0.);
 	kernel->wireguard = wireguard_netlink_new();
-	kernel->numbers = numbers_new();
 	r = netlink_new(ev, NETLINK_ROUTE, &kernel->nl);
 	if (r < 0)
 		return r;
@@ -77,7 +94,7 @@ void kernel_free(struct kernel *kernel)
 		ev_timer_stop(kernel->ev, &kernel->settle);
 	netlink_free(kernel->nl);
 	wireguard_netlink_free(kernel->wireguard);
-	numbers_free(kernel->numbers);
+	forget_numbers(kernel);
 	free(kernel);
 }
 
@@ -196,7 +213,7 @@ int kernel_observe(struct kernel *kernel, struct model **ret_model)
 {
 	int r = -EAGAIN;
 
-	numbers_forget(kernel->numbers);
+	forget_numbers(kernel);
 	for (int i = 0; i < OBSERVATIONS_MAX && r == -EAGAIN; i++) {
 		AUTO(model_free) struct model *model = model_new();
 
@@ -212,46 +229,20 @@ int kernel_observe(struct kernel *kernel, struct model **ret_model)
 
 /* --- carrying out --- */
 
-struct found {
-	int ifindex;
-	bool carrier;
-};
-
-static void on_link(const struct nlmsghdr *nlh, void *userdata)
-{
-	struct found *found = userdata;
-	struct ifinfomsg ifi;
-
-	if (nlh->nlmsg_type != RTM_NEWLINK || !attr_header(nlh, &ifi, sizeof(ifi)))
-		return;
-	found->ifindex = ifi.ifi_index;
-	found->carrier = (ifi.ifi_flags & IFF_LOWER_UP) != 0;
-}
-
-static int find_link(struct kernel *kernel, const char *name, struct found *ret_found)
-{
-	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
-	AUTO(message_free) struct message *m = message_new();
-
-	*ret_found = (struct found){0};
-	message_begin(m, RTM_GETLINK, 0, &ifi, sizeof(ifi));
-	message_text(m, IFLA_IFNAME, name);
-	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	return netlink_ask(kernel->nl, m, on_link, ret_found);
-}
-
 static int ifindex_of(const char *name, void *userdata)
 {
 	struct kernel *kernel = userdata;
-	struct found found;
-	int ifindex = numbers_find(kernel->numbers, name);
+	struct number key = {0}, **found;
+	bool carrier;
 
-	if (ifindex != 0)
-		return ifindex;
-	if (find_link(kernel, name, &found) < 0)
+	(void) snprintf(key.name, sizeof(key.name), "%s", name);
+	found = tfind(&key, &kernel->numbers, compare_numbers);
+	if (found != NULL)
+		return (*found)->ifindex;
+	if (linkask_find(kernel->nl, name, &key.ifindex, &carrier) < 0)
 		return 0;
-	numbers_add(kernel->numbers, name, found.ifindex);
-	return found.ifindex;
+	(void) mem_expect(tsearch(xmemdup(&key, sizeof(key)), &kernel->numbers, compare_numbers));
+	return key.ifindex;
 }
 
 uint64_t kernel_bond_lacks(struct kernel *kernel, uint64_t options)
@@ -260,7 +251,7 @@ uint64_t kernel_bond_lacks(struct kernel *kernel, uint64_t options)
 	bool is_known;
 
 	if (asked != 0) {
-		kernel->bond_lacks |= bondyoung_lacking(kernel->nl, asked, &is_known);
+		kernel->bond_lacks |= linkask_bond_lacks(kernel->nl, asked, &is_known);
 		if (is_known)
 			kernel->bond_asked |= asked;
 	}
@@ -269,15 +260,16 @@ uint64_t kernel_bond_lacks(struct kernel *kernel, uint64_t options)
 
 int kernel_carrier(struct kernel *kernel, const char *name)
 {
-	struct found found;
-	int r = find_link(kernel, name, &found);
+	int ifindex, r;
+	bool carrier;
 
-	return r < 0 ? fail(kernel, r, NULL, "") : found.carrier;
+	r = linkask_find(kernel->nl, name, &ifindex, &carrier);
+	return r < 0 ? fail(kernel, r, NULL, "") : carrier;
 }
 
 int kernel_carries(struct kernel *kernel, const char *name)
 {
-	int r = carrier_is_of_use(kernel->nl, name);
+	int r = linkask_carries(kernel->nl, name);
 
 	return r < 0 ? fail(kernel, r, NULL, "") : r;
 }
@@ -314,7 +306,7 @@ int kernel_carry_out(struct kernel *kernel, const struct op *op)
 	r = netlink_ask(kernel->nl, m, NULL, NULL);
 	/* With a link may go, or come, others: what is on it, its peer. */
 	if (op->kind == OP_LINK_CREATE || op->kind == OP_LINK_DELETE)
-		numbers_forget(kernel->numbers);
+		forget_numbers(kernel);
 	/* The kernel has kept what it might have dropped. */
 	if (r == -EEXIST && op->is_restoring)
 		return 0;

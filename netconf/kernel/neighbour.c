@@ -50,8 +50,7 @@ static void on_entry(const struct nlmsghdr *nlh, void *userdata)
 	struct entry *entry = userdata;
 	struct ndmsg ndm;
 
-	if (nlh->nlmsg_type != RTM_NEWNEIGH || !attr_header(nlh, &ndm, sizeof(ndm)) ||
-	    attr_read(nlh, sizeof(ndm), table, NDA_MAX + 1) < 0)
+	if (nlh->nlmsg_type != RTM_NEWNEIGH || !attr_read(nlh, &ndm, sizeof(ndm), table, NDA_MAX + 1))
 		return;
 	entry->state = ndm.ndm_state;
 	if (attr_len(table[NDA_LLADDR]) <= sizeof(entry->lladdr) &&

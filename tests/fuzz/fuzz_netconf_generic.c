@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "netconf/ethtool/ethplan.h"
-#include "netconf/kernel/wireguard_message.h"
+#include "netconf/kernel/wireguard_netlink.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,7 +9,6 @@
 #include <malloc.h>
 
 #include "netconf/kernel/decode.h"
-#include "netconf/kernel/decode_link.h"
 #include "netconf/kernel/encode.h"
 #include "tests/unit/check.h"
 

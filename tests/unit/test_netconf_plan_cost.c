@@ -107,8 +107,7 @@ static void on_message(const struct nlmsghdr *nlh, void *userdata UNUSED)
 	struct ifinfomsg ifi;
 	char name[IFNAMSIZ];
 
-	if (nlh->nlmsg_type != RTM_NEWLINK || !attr_header(nlh, &ifi, sizeof(ifi)) ||
-	    attr_read(nlh, sizeof(ifi), table, IFLA_MAX + 1) < 0)
+	if (nlh->nlmsg_type != RTM_NEWLINK || !attr_read(nlh, &ifi, sizeof(ifi), table, IFLA_MAX + 1))
 		return;
 	(void) attr_text(table[IFLA_IFNAME], name, sizeof(name));
 	if (strcmp(name, "bond0") == 0 && (ifi.ifi_flags & IFF_UP) == 0)
@@ -128,7 +127,7 @@ static void on_link(const struct nlmsghdr *nlh, void *userdata)
 	char name[IFNAMSIZ];
 
 	if (nlh->nlmsg_type != RTM_NEWLINK ||
-	    attr_read(nlh, sizeof(struct ifinfomsg), table, IFLA_MAX + 1) < 0)
+	    !attr_read(nlh, NULL, sizeof(struct ifinfomsg), table, IFLA_MAX + 1))
 		return;
 	(void) attr_text(table[IFLA_IFNAME], name, sizeof(name));
 	if (is_port(name) || strcmp(name, "bond0") == 0)

@@ -4,7 +4,7 @@
  * what was wanted, and what a dump in several messages reads as. Then a real one, where there is
  * one.
  */
-#include "netconf/kernel/wireguard_message.h"
+#include "netconf/kernel/wireguard_netlink.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -70,14 +70,12 @@ struct told {
 	unsigned messages, removed, keys;
 };
 
-static void take_removal(const struct nlattr *attr, unsigned type, void *userdata)
+static void take_removal(const struct nlattr *attr, struct told *told)
 {
 	const struct nlattr *table[WGPEER_A_MAX + 1];
-	struct told *told = userdata;
 	uint32_t flags;
 
-	(void) type;
-	CHECK_EQ_INT(attr_read_nested(attr, table, WGPEER_A_MAX + 1), 0);
+	attr_read_nested(attr, table, WGPEER_A_MAX + 1);
 	flags = attr_u32(table[WGPEER_A_FLAGS], 0);
 	if ((flags & WGPEER_F_REMOVE_ME) == 0)
 		return;
@@ -94,13 +92,11 @@ static void take_removal(const struct nlattr *attr, unsigned type, void *userdat
 }
 
 /* Before it is told anew, what it has of that peer goes if the message says so. */
-static void take_replacement(const struct nlattr *attr, unsigned type, void *userdata)
+static void take_replacement(const struct nlattr *attr, struct told *told)
 {
 	const struct nlattr *table[WGPEER_A_MAX + 1];
-	struct told *told = userdata;
 
-	(void) type;
-	CHECK_EQ_INT(attr_read_nested(attr, table, WGPEER_A_MAX + 1), 0);
+	attr_read_nested(attr, table, WGPEER_A_MAX + 1);
 	for (size_t i = 0; i < told->wg->n_peers; i++) {
 		struct wireguard_peer at = told->wg->peers[i];
 
@@ -117,22 +113,23 @@ static void take_replacement(const struct nlattr *attr, unsigned type, void *use
 
 static void tell(struct told *told, struct message *m)
 {
-	const struct nlattr *table[WGDEVICE_A_MAX + 1];
+	const struct nlattr *table[WGDEVICE_A_MAX + 1], *peer;
 	struct genlmsghdr header;
 	char link[16];
 	unsigned has = told->wg->has;
 
 	CHECK_EQ_INT(message_check(m), 0);
 	CHECK_EQ_INT(message_header(m)->nlmsg_type, FAMILY);
-	CHECK(attr_header(message_header(m), &header, sizeof(header)));
+	CHECK(attr_read(message_header(m), &header, sizeof(header), table, WGDEVICE_A_MAX + 1));
 	CHECK_EQ_INT(header.cmd, WG_CMD_SET_DEVICE);
-	CHECK_EQ_INT(attr_read(message_header(m), sizeof(header), table, WGDEVICE_A_MAX + 1), 0);
 	CHECK_EQ_STR(attr_text(table[WGDEVICE_A_IFNAME], link, sizeof(link)), "wg0");
 	told->messages++;
 	told->keys += table[WGDEVICE_A_PRIVATE_KEY] != NULL;
-	attr_for_each(table[WGDEVICE_A_PEERS], take_replacement, told);
+	ATTR_FOR_EACH(peer, table[WGDEVICE_A_PEERS])
+	take_replacement(peer, told);
 	wireguard_decode(message_header(m), told->wg);
-	attr_for_each(table[WGDEVICE_A_PEERS], take_removal, told);
+	ATTR_FOR_EACH(peer, table[WGDEVICE_A_PEERS])
+	take_removal(peer, told);
 	told->wg->has = has;
 }
 

@@ -87,8 +87,8 @@ static void take_address(struct hearing *h, const struct nlmsghdr *nlh)
 	struct ifaddrmsg ifa;
 	struct key key;
 
-	if (!attr_header(nlh, &ifa, sizeof(ifa)) || ifa.ifa_scope != RT_SCOPE_UNIVERSE ||
-	    attr_read(nlh, sizeof(ifa), attrs, ARRAY_SIZE(attrs)) < 0 || attrs[IFA_ADDRESS] == NULL)
+	if (!attr_read(nlh, &ifa, sizeof(ifa), attrs, ARRAY_SIZE(attrs)) ||
+	    ifa.ifa_scope != RT_SCOPE_UNIVERSE || attrs[IFA_ADDRESS] == NULL)
 		return;
 	memset(&key, 0, sizeof(key));
 	key.family = ifa.ifa_family;
@@ -104,8 +104,7 @@ static void take_route(struct hearing *h, const struct nlmsghdr *nlh)
 	struct rtmsg rtm;
 	struct key key;
 
-	if (!attr_header(nlh, &rtm, sizeof(rtm)) ||
-	    attr_read(nlh, sizeof(rtm), attrs, ARRAY_SIZE(attrs)) < 0 || attrs[RTA_GATEWAY] == NULL)
+	if (!attr_read(nlh, &rtm, sizeof(rtm), attrs, ARRAY_SIZE(attrs)) || attrs[RTA_GATEWAY] == NULL)
 		return;
 	memset(&key, 0, sizeof(key));
 	key.family = rtm.rtm_family;
