@@ -116,7 +116,8 @@ struct conf_type {
 	/* Instead of `print`: the line of the key as well, begun by conf_print_key(). */
 	void (*print_block)(const struct conf_field *field, const void *slot,
 	                    struct conf_printer *printer);
-	/* NULL: the bytes are compared and copied, and nothing is owned. */
+	/* NULL: the bytes are compared and copied, and nothing is owned. Lists are freed, and so far
+	 * neither compared nor copied. */
 	bool (*equal)(const struct conf_field *field, const void *a, const void *b);
 	void (*copy)(const struct conf_field *field, void *to, const void *from);
 	void (*fini)(const struct conf_field *field, void *slot);

@@ -242,33 +242,33 @@ void conf_print(const struct conf_field *fields, const void *target, const char 
 
 /* --- comparing, copying, freeing --- */
 
-/* Of a member, or of an item of a list, whose type is field->item. */
-static size_t size_of(const struct conf_type *type, const struct conf_field *field)
+/* What owns memory is not compared byte by byte, nor copied so. */
+static size_t plain_size(const struct conf_field *field)
 {
-	return type->size > 0 ? type->size : field->size;
+	assert(field->type->fini == NULL);
+	return field->type->size > 0 ? field->type->size : field->size;
 }
 
-static bool value_equal(const struct conf_type *type, const struct conf_field *field, const void *a,
-                        const void *b)
+static bool members_equal(const struct conf_field *field, const void *a, const void *b)
 {
-	if (type->is_map && !conf_equal(field->fields, a, b))
+	if (field->type->is_map && !conf_equal(field->fields, a, b))
 		return false;
-	if (type->equal != NULL)
-		return type->equal(field, a, b);
-	return type->is_map || memcmp(a, b, size_of(type, field)) == 0;
+	if (field->type->equal != NULL)
+		return field->type->equal(field, a, b);
+	return field->type->is_map || memcmp(a, b, plain_size(field)) == 0;
 }
 
-static void copy_value(const struct conf_type *type, const struct conf_field *field, void *to,
-                       const void *from)
+static void copy_member(const struct conf_field *field, void *to, const void *from)
 {
-	if (type->is_map)
+	if (field->type->is_map)
 		conf_copy(field->fields, to, from);
-	else if (type->copy != NULL)
-		type->copy(field, to, from);
+	else if (field->type->copy != NULL)
+		field->type->copy(field, to, from);
 	else
-		memcpy(to, from, size_of(type, field));
+		memcpy(to, from, plain_size(field));
 }
 
+/* Of a member, or of an item of a list, whose type is field->item. */
 static void free_value(const struct conf_type *type, const struct conf_field *field, void *slot)
 {
 	if (type->is_map)
@@ -281,7 +281,7 @@ bool conf_equal(const struct conf_field *fields, const void *a, const void *b)
 {
 	for (const struct conf_field *f = fields; f->key != NULL; f++) {
 		if (f->type != NULL &&
-		    !value_equal(f->type, f, (const char *) a + f->offset, (const char *) b + f->offset))
+		    !members_equal(f, (const char *) a + f->offset, (const char *) b + f->offset))
 			return false;
 	}
 	return true;
@@ -291,7 +291,7 @@ void conf_copy(const struct conf_field *fields, void *to, const void *from)
 {
 	for (const struct conf_field *f = fields; f->key != NULL; f++) {
 		if (f->type != NULL)
-			copy_value(f->type, f, (char *) to + f->offset, (const char *) from + f->offset);
+			copy_member(f, (char *) to + f->offset, (const char *) from + f->offset);
 	}
 }
 
@@ -376,35 +376,6 @@ static void set_list(struct conf *conf, const struct conf_field *field,
 	}
 }
 
-static bool equal_list(const struct conf_field *field, const void *a, const void *b)
-{
-	const char *x, *y;
-	size_t n = items_of(field, a, &x);
-
-	if (n != items_of(field, b, &y))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		if (!value_equal(field->item, field, x + i * field->size, y + i * field->size))
-			return false;
-	}
-	return true;
-}
-
-static void copy_list(const struct conf_field *field, void *to, const void *from)
-{
-	const char *items;
-	char *copies = to;
-	size_t n = items_of(field, from, &items);
-
-	if ((field->flags & CONF_IN_PLACE) == 0)
-		copies = *(char **) to = xcalloc(n, field->size);
-	*count_of(field, to) = n;
-	for (size_t i = 0; i < n; i++) {
-		memcpy(copies + i * field->size, items + i * field->size, field->size);
-		copy_value(field->item, field, copies + i * field->size, items + i * field->size);
-	}
-}
-
 static bool list_is_set(const struct conf_field *field, const void *slot)
 {
 	const char *items;
@@ -440,7 +411,5 @@ const struct conf_type conf_list = {
     .set = set_list,
     .is_set = list_is_set,
     .print_block = print_list,
-    .equal = equal_list,
-    .copy = copy_list,
     .fini = free_list,
 };

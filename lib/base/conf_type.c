@@ -221,26 +221,6 @@ static void print_strings(const struct conf_field *field, const void *slot,
 	conf_print_leave(printer);
 }
 
-static bool equal_strings(const struct conf_field *field UNUSED, const void *a, const void *b)
-{
-	const struct conf_strings *x = a, *y = b;
-
-	for (size_t i = 0; i < x->n && i < y->n; i++) {
-		if (strcmp(x->items[i], y->items[i]) != 0)
-			return false;
-	}
-	return x->n == y->n;
-}
-
-static void copy_strings(const struct conf_field *field UNUSED, void *to, const void *from)
-{
-	const struct conf_strings *strings = from;
-
-	*(struct conf_strings *) to = (struct conf_strings){0};
-	for (size_t i = 0; i < strings->n; i++)
-		conf_strings_add(to, strings->items[i]);
-}
-
 static void free_strings(const struct conf_field *field UNUSED, void *slot)
 {
 	conf_strings_fini(slot);
@@ -252,8 +232,6 @@ const struct conf_type conf_strings = {
     .set = conf_set_strings,
     .is_set = strings_are_set,
     .print_block = print_strings,
-    .equal = equal_strings,
-    .copy = copy_strings,
     .fini = free_strings,
 };
 
@@ -509,17 +487,11 @@ static void print_addr(const struct conf_field *field UNUSED, const void *slot, 
 	conf_write_string(out, addr_format(slot, text));
 }
 
-static bool equal_addr(const struct conf_field *field UNUSED, const void *a, const void *b)
-{
-	return addr_equal(a, b);
-}
-
 const struct conf_type conf_addr = {
     .word = "address",
     .size = sizeof(struct addr),
     .is_set = addr_is_known,
     .print = print_addr,
-    .equal = equal_addr,
 };
 
 static bool endpoint_is_known(const struct conf_field *field UNUSED, const void *slot)
@@ -534,15 +506,9 @@ void conf_print_endpoint(const struct conf_field *field UNUSED, const void *slot
 	conf_write_string(out, endpoint_format(slot, text));
 }
 
-static bool equal_endpoint(const struct conf_field *field UNUSED, const void *a, const void *b)
-{
-	return endpoint_equal(a, b);
-}
-
 const struct conf_type conf_endpoint = {
     .word = "address and port",
     .size = sizeof(struct endpoint),
     .is_set = endpoint_is_known,
     .print = conf_print_endpoint,
-    .equal = equal_endpoint,
 };
