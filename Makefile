@@ -94,7 +94,7 @@ TEST_TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests
 UNIT_TESTS := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 FUZZ_TESTS := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH_TOOLS := $(patsubst %,$(BUILD)/bench/%,load origin cost fill talk heard past scale handshake)
-DOC_KEYS   := $(addprefix $(BUILD)/docs/keys_,vipd prism)
+DOC_KEYS   := $(addprefix $(BUILD)/docs/keys_,vipd prism netconf)
 DISK_FAULTS := $(BUILD)/tests/fault/etcdwatch $(BUILD)/tests/fault/etcdwatch-worker
 NO_FENCE   := $(BUILD)/tests/fault/vipd-no-fence
 NETCONF_DIES := $(BUILD)/tests/fault/netconf-dies
@@ -170,6 +170,7 @@ $(call row,tests/tools/%,           wirelog traffic net)
 # What the tables of a daemon's configuration say, for the reference pages.
 $(call row,docs/keys_vipd,          docs/keys.c vipd net web etcd)
 $(call row,docs/keys_prism,         docs/keys.c prism web)
+$(call row,docs/keys_netconf,       docs/keys.c netconf net web)
 
 $(call row,bench/fill,              etcd)
 $(call row,bench/past,              worker bolt web)

@@ -110,8 +110,7 @@ static void config_fini(struct config *config)
 		selector_fini(&config->aliases[i].selector);
 	}
 	services_fini(config);
-	conf_strings_fini(&config->policy.ignore_links);
-	free(config->policy.state_dir);
+	conf_fini(config_policy_fields, &config->policy);
 	free(config->links);
 	free(config->aliases);
 	conf_strings_fini(&config->files);
@@ -195,88 +194,76 @@ int config_load_text(const char *name, const char *text, size_t len,
 
 #define PATTERNS_MAX 64
 
-const char *const config_drift_names[] = {
+static const char *const drift_names[] = {
     [CONFIG_DRIFT_REPAIR] = "repair",
     [CONFIG_DRIFT_REPORT] = "report",
     NULL,
 };
 
-void config_policy_init(struct config_policy *policy)
-{
-	*policy = (struct config_policy){
-	    .confirm_us = 120 * US_PER_S,
-	    .drift = CONFIG_DRIFT_REPAIR,
-	    .fight_rewrites = 3,
-	    .fight_window_us = 60 * US_PER_S,
-	    .adopt = true,
-	    .probe_gateways = true,
-	    .probe_etcd = true,
-	    .probe_api_server = true,
-	    .probe_duplicates = true,
-	    .probe_timeout_us = 15 * US_PER_S,
-	    .state_dir = xstrdup("/var/lib/fairlead/netconf"),
-	};
-}
-
 #define POLICY(member) offsetof(struct config_policy, member)
 
 static const struct conf_field fight_fields[] = {
-    {.key = "rewrites",
-     .set = conf_set_unsigned,
-     .offset = POLICY(fight_rewrites),
-     .min = 1,
-     .max = 100},
-    {.key = "window",
-     .set = conf_set_duration,
-     .offset = POLICY(fight_window_us),
-     .min = US_PER_S,
-     .max = 3600 * US_PER_S},
+    CONF_ROW("rewrites", conf_unsigned, POLICY(fight_rewrites), "3",
+             "How often the same thing is set right within the window. Then it is left to the "
+             "other program.",
+             .min = 1, .max = 100),
+    CONF_ROW("window", conf_duration, POLICY(fight_window_us), "1m", "The window.", .min = US_PER_S,
+             .max = 3600 * US_PER_S),
     {0},
 };
 
 static const struct conf_field ownership_fields[] = {
-    {.key = "adopt", .set = conf_set_bool, .offset = POLICY(adopt)},
-    {.key = "ignoreLinks",
-     .set = conf_set_strings,
-     .offset = POLICY(ignore_links),
-     .min = 0,
-     .max = PATTERNS_MAX,
-     .check = config_check_ref},
+    CONF_ROW("adopt", conf_bool, POLICY(adopt), "true",
+             "An object that was made by hand as the configuration wants it is netconf's from the "
+             "confirmation on, and goes when it is no longer wanted."),
+    CONF_ROW("ignoreLinks", conf_strings, POLICY(ignore_links), NULL,
+             "Patterns (`*`, `?`) of names of links that are never looked at.",
+             .flags = CONF_SHOW_EMPTY, .max = PATTERNS_MAX, .check = config_check_ref),
     {0},
 };
 
 static const struct conf_field probes_fields[] = {
-    {.key = "gateways", .set = conf_set_bool, .offset = POLICY(probe_gateways)},
-    {.key = "etcd", .set = conf_set_bool, .offset = POLICY(probe_etcd)},
-    {.key = "apiServer", .set = conf_set_bool, .offset = POLICY(probe_api_server)},
-    {.key = "duplicates", .set = conf_set_bool, .offset = POLICY(probe_duplicates)},
-    {.key = "timeout",
-     .set = conf_set_duration,
-     .offset = POLICY(probe_timeout_us),
-     .min = US_PER_S,
-     .max = 300 * US_PER_S},
+    CONF_ROW("gateways", conf_bool, POLICY(probe_gateways), "true",
+             "Try whether the default gateways answer on their links."),
+    CONF_ROW("etcd", conf_bool, POLICY(probe_etcd), "true",
+             "Try the members of etcd that this node is connected to when the change begins."),
+    CONF_ROW("apiServer", conf_bool, POLICY(probe_api_server), "true",
+             "Try the API server that `/etc/kubernetes/kubelet.conf` names, unless that is on this "
+             "machine."),
+    CONF_ROW("duplicates", conf_bool, POLICY(probe_duplicates), "true",
+             "Ask whether another host has a new address. Where a switch or a cloud answers for "
+             "every address, this must be `false`."),
+    CONF_ROW("timeout", conf_duration, POLICY(probe_timeout_us), "15s",
+             "What worked before must work again within this time after the change.",
+             .min = US_PER_S, .max = 300 * US_PER_S),
     {0},
 };
 
 const struct conf_field config_policy_fields[] = {
-    {.key = "confirmWithin",
-     .set = conf_set_duration,
-     .offset = POLICY(confirm_us),
-     .min = 5 * US_PER_S,
-     .max = 3600 * US_PER_S},
-    {.key = "drift",
-     .set = conf_set_choice,
-     .offset = POLICY(drift),
-     .choices = config_drift_names},
-    {.key = "fight", .set = conf_set_map, .fields = fight_fields},
-    {.key = "ownership", .set = conf_set_map, .fields = ownership_fields},
-    {.key = "probes", .set = conf_set_map, .fields = probes_fields},
-    {.key = "stateDir",
-     .set = conf_set_string,
-     .offset = POLICY(state_dir),
-     .check = conf_check_file},
+    CONF_ROW("confirmWithin", conf_duration, POLICY(confirm_us), "2m",
+             "How long `net apply` waits for `net confirm`; `--confirm-within` goes before it.",
+             .min = 5 * US_PER_S, .max = 3600 * US_PER_S),
+    CONF_ROW("drift", conf_choice, POLICY(drift), "repair",
+             "`repair`: what is ours, wanted and gone is set right if that costs no frame. "
+             "`report`: it is only told.",
+             .choices = drift_names),
+    CONF_ROW("fight", conf_map, 0, NULL, "When netconf stops setting a thing right.",
+             .fields = fight_fields),
+    CONF_ROW("ownership", conf_map, 0, NULL, "What is netconf's.", .fields = ownership_fields),
+    CONF_ROW("probes", conf_map, 0, NULL, "What must still work after a change.",
+             .fields = probes_fields),
+    CONF_ROW("stateDir", conf_string, POLICY(state_dir), "/var/lib/fairlead/netconf",
+             "What must not be forgotten. A change of it takes effect when netconf is started "
+             "again.",
+             .word = "directory", .check = conf_check_file),
     {0},
 };
+
+void config_policy_init(struct config_policy *policy)
+{
+	*policy = (struct config_policy){0};
+	conf_set_defaults(config_policy_fields, policy);
+}
 
 void config_read_policy(struct conf *conf, const struct conf_node *document, void *userdata)
 {

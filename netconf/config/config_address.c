@@ -418,7 +418,7 @@ static void set_src(struct conf *conf, const struct conf_field *field,
 }
 
 static void set_rule_dst(struct conf *conf, const struct conf_field *field,
-                    const struct conf_node *value, void *slot)
+                         const struct conf_node *value, void *slot)
 {
 	struct rule_draft *draft = slot;
 

@@ -184,6 +184,7 @@ extern const struct conf_field config_dhcp_fields[], config_ethernet_fields[],
 void config_read_dhcp4(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_dhcp6(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_ethernet(struct conf *conf, const struct conf_node *document, void *userdata);
+void config_print_ethernet(const struct config_ethernet *config, FILE *out);
 void config_read_tcp_probe(struct conf *conf, const struct conf_node *document, void *userdata);
 void config_read_http_probe(struct conf *conf, const struct conf_node *document, void *userdata);
 /* Takes the ref and the DUID. */
@@ -193,7 +194,6 @@ void config_add_dhcp(struct config_reading *reading, const struct config_dhcp *d
 /* --- config.c --- */
 
 extern const struct conf_field config_policy_fields[];
-extern const char *const config_drift_names[];
 void config_policy_init(struct config_policy *policy);
 void config_read_policy(struct conf *conf, const struct conf_node *document, void *userdata);
 

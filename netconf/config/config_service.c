@@ -36,33 +36,19 @@ static const char *check_duid(const char *text, char scratch[static CONF_SCRATCH
 	return NULL;
 }
 
-static void set_metric(struct conf *conf, const struct conf_field *field UNUSED,
-                       const struct conf_node *value, void *slot)
+static bool is_true(const void *slot)
 {
-	(void) config_read_u32(conf, value, 1, UINT32_MAX, slot);
-}
-
-static void set_client_id(struct conf *conf, const struct conf_field *field UNUSED,
-                          const struct conf_node *value, void *slot)
-{
-	static const struct conf_field choice = {.choices = client_ids};
-	int chosen = CONFIG_CLIENT_ID_MAC;
-
-	conf_set_choice(conf, &choice, value, &chosen);
-	*(enum config_client_id *) slot = (enum config_client_id) chosen;
+	return *(const bool *) slot;
 }
 
 #define DHCP(member) offsetof(struct config_dhcp, member)
 const struct conf_field config_dhcp_fields[] = {
-    {.key = "name",
-     .set = conf_set_string,
-     .offset = DHCP(ref.name),
-     .flags = CONF_REQUIRED,
-     .check = config_check_ref},
-    {.key = "routeMetric", .set = set_metric, .offset = DHCP(metric)},
-    {.key = "ignoreHostname", .set = conf_set_bool, .offset = DHCP(ignore_hostname)},
-    {.key = "clientIdentifier", .set = set_client_id, .offset = DHCP(client_id)},
-    {.key = "duidRaw", .set = conf_set_string, .offset = DHCP(duid), .check = check_duid},
+    CONF_ROW("name", conf_string, DHCP(ref.name), NULL, NULL, .flags = CONF_REQUIRED,
+             .check = config_check_ref),
+    CONF_ROW("routeMetric", conf_unsigned, DHCP(metric), "1024", NULL, .min = 1, .max = UINT32_MAX),
+    CONF_ROW("ignoreHostname", conf_bool, DHCP(ignore_hostname), NULL, NULL, .is_set = is_true),
+    CONF_ROW("clientIdentifier", conf_choice, DHCP(client_id), "mac", NULL, .choices = client_ids),
+    CONF_ROW("duidRaw", conf_string, DHCP(duid), NULL, NULL, .check = check_duid),
     {0},
 };
 
@@ -83,11 +69,10 @@ static void read_dhcp(struct conf *conf, const struct conf_node *document,
 {
 	struct config_dhcp dhcp = {
 	    .family = family,
-	    .metric = CONFIG_METRIC_DEFAULT,
-	    .client_id = CONFIG_CLIENT_ID_MAC,
 	    .origin = config_origin(reading, document),
 	};
 
+	conf_set_defaults(config_dhcp_fields, &dhcp);
 	conf_read_map(conf, document, config_dhcp_fields, &dhcp);
 	if (dhcp.client_id == CONFIG_CLIENT_ID_DUID && conf_node_find(document, "duidRaw") == NULL)
 		conf_error(conf, document, NULL, "'clientIdentifier: duid' needs 'duidRaw'");
@@ -252,6 +237,49 @@ void config_read_ethernet(struct conf *conf, const struct conf_node *document, v
 	config->ethernets[config->n_ethernets++] = ethernet;
 }
 
+static void print_settings(FILE *out, const struct ethernet *ethernet, const char *section)
+{
+	bool begun = false;
+
+	for (enum ethernet_setting i = 0; i < ETHERNET_SETTINGS; i++) {
+		const struct ethernet_setting_info *info = &ethernet_settings[i];
+
+		if ((ethernet->has & (1u << i)) == 0 || strcmp(info->section, section) != 0)
+			continue;
+		if (!begun)
+			(void) fprintf(out, "%s:\n", section);
+		begun = true;
+		if (info->is_bool)
+			(void) fprintf(out, "  %s: %s\n", info->key, ethernet->values[i] ? "true" : "false");
+		else
+			(void) fprintf(out, "  %s: %u\n", info->key, ethernet->values[i]);
+	}
+}
+
+void config_print_ethernet(const struct config_ethernet *config, FILE *out)
+{
+	const struct ethernet *ethernet = &config->ethernet;
+
+	conf_print_header(out, CONF_API_TALOS, "EthernetConfig");
+	conf_print_string(out, "name", config->ref.name);
+	if (ethernet->n_features > 0)
+		(void) fputs("features:\n", out);
+	for (size_t i = 0; i < ethernet->n_features; i++) {
+		(void) fputs("  ", out);
+		conf_write_string(out, ethernet->features[i].name);
+		(void) fprintf(out, ": %s\n", ethernet->features[i].on ? "true" : "false");
+	}
+	print_settings(out, ethernet, "rings");
+	print_settings(out, ethernet, "channels");
+	if (!ethernet->has_wake)
+		return;
+	(void) fprintf(out, "wakeOnLan:%s\n", ethernet->wake == 0 ? " []" : "");
+	for (unsigned i = 0; ethernet_wake_modes[i] != NULL; i++) {
+		if ((ethernet->wake & (1u << i)) != 0)
+			(void) fprintf(out, "  - %s\n", ethernet_wake_modes[i]);
+	}
+}
+
 /* --- TCPProbeConfig, HTTPProbeConfig --- */
 
 #define PROBE_NAME_MAX 63
@@ -312,44 +340,30 @@ static const char *check_url(const char *text, char scratch[static CONF_SCRATCH_
 }
 
 #define PROBE(member) offsetof(struct config_probe, member)
-#define PROBE_FIELDS                                                                             \
-	{.key = "name",                                                                              \
-	 .set = conf_set_string,                                                                     \
-	 .offset = PROBE(name),                                                                      \
-	 .flags = CONF_REQUIRED,                                                                     \
-	 .check = check_probe_name},                                                                 \
-	    {.key = "interval",                                                                      \
-	     .set = conf_set_duration,                                                               \
-	     .offset = PROBE(interval_us),                                                           \
-	     .min = 100 * US_PER_MS,                                                                 \
-	     .max = 3600 * US_PER_S},                                                                \
-	    {.key = "timeout",                                                                       \
-	     .set = conf_set_duration,                                                               \
-	     .offset = PROBE(timeout_us),                                                            \
-	     .min = 100 * US_PER_MS,                                                                 \
-	     .max = 60 * US_PER_S},                                                                  \
-	{                                                                                            \
-		.key = "failureThreshold", .set = conf_set_unsigned, .offset = PROBE(failure_threshold), \
-		.min = 0, .max = 1000                                                                    \
-	}
+#define PROBE_NAME                                                                 \
+	CONF_ROW("name", conf_string, PROBE(name), NULL, NULL, .flags = CONF_REQUIRED, \
+	         .check = check_probe_name)
+#define PROBE_TIMES                                                                                \
+	CONF_ROW("interval", conf_duration, PROBE(interval_us), "1s", NULL, .min = 100 * US_PER_MS,    \
+	         .max = 3600 * US_PER_S),                                                              \
+	    CONF_ROW("timeout", conf_duration, PROBE(timeout_us), "10s", NULL, .min = 100 * US_PER_MS, \
+	             .max = 60 * US_PER_S),                                                            \
+	    CONF_ROW("failureThreshold", conf_unsigned, PROBE(failure_threshold), NULL, NULL,          \
+	             .max = 1000)
 
 const struct conf_field config_tcp_probe_fields[] = {
-    PROBE_FIELDS,
-    {.key = "endpoint",
-     .set = conf_set_string,
-     .offset = PROBE(endpoint),
-     .flags = CONF_REQUIRED,
-     .check = check_endpoint},
+    PROBE_NAME,
+    CONF_ROW("endpoint", conf_string, PROBE(endpoint), NULL, NULL, .flags = CONF_REQUIRED,
+             .check = check_endpoint),
+    PROBE_TIMES,
     {0},
 };
 
 const struct conf_field config_http_probe_fields[] = {
-    PROBE_FIELDS,
-    {.key = "url",
-     .set = conf_set_string,
-     .offset = PROBE(url),
-     .flags = CONF_REQUIRED,
-     .check = check_url},
+    PROBE_NAME,
+    CONF_ROW("url", conf_string, PROBE(url), NULL, NULL, .flags = CONF_REQUIRED,
+             .check = check_url),
+    PROBE_TIMES,
     {0},
 };
 
@@ -366,19 +380,14 @@ static void read_probe(struct conf *conf, const struct conf_node *document,
                        struct config_reading *reading, const struct conf_field *fields)
 {
 	struct config *config = &reading->config;
-	struct config_probe probe = {
-	    .interval_us = US_PER_S,
-	    .timeout_us = 10 * US_PER_S,
-	    .origin = config_origin(reading, document),
-	};
+	struct config_probe probe = {.origin = config_origin(reading, document)};
 
+	conf_set_defaults(fields, &probe);
 	conf_read_map(conf, document, fields, &probe);
 	if (probe.name != NULL && has_probe(config, probe.name))
 		conf_error(conf, conf_node_find(document, "name"), NULL, "is the name of two probes");
 	if (probe.name == NULL || (probe.endpoint == NULL && probe.url == NULL)) {
-		free(probe.name);
-		free(probe.endpoint);
-		free(probe.url);
+		conf_fini(fields, &probe);
 		return;
 	}
 	config->probes = xreallocarray(config->probes, config->n_probes + 1, sizeof(*config->probes));

@@ -197,3 +197,4 @@ unsigned route_differs(const struct route *want, const struct route *have);
 const char *address_format(const struct address *address, char buf[static MODEL_TEXT_MAX]);
 const char *route_format(const struct route *route, char buf[static MODEL_TEXT_MAX]);
 const char *rule_format(const struct rule *rule, char buf[static MODEL_TEXT_MAX]);
+const char *rule_action_name(uint8_t action); /* "blackhole"; "other" */

@@ -268,28 +268,19 @@ const char *address_format(const struct address *address, char buf[static MODEL_
 
 static const char *route_type_name(uint8_t type)
 {
-	switch (type) {
-	case RTN_UNICAST:
-		return "";
-	case RTN_LOCAL:
-		return "local ";
-	case RTN_BROADCAST:
-		return "broadcast ";
-	case RTN_ANYCAST:
-		return "anycast ";
-	case RTN_MULTICAST:
-		return "multicast ";
-	case RTN_BLACKHOLE:
-		return "blackhole ";
-	case RTN_UNREACHABLE:
-		return "unreachable ";
-	case RTN_PROHIBIT:
-		return "prohibit ";
-	case RTN_THROW:
-		return "throw ";
-	default:
-		return "other ";
-	}
+	static const char *const names[] = {
+	    [RTN_UNICAST] = "",
+	    [RTN_LOCAL] = "local ",
+	    [RTN_BROADCAST] = "broadcast ",
+	    [RTN_ANYCAST] = "anycast ",
+	    [RTN_MULTICAST] = "multicast ",
+	    [RTN_BLACKHOLE] = "blackhole ",
+	    [RTN_UNREACHABLE] = "unreachable ",
+	    [RTN_PROHIBIT] = "prohibit ",
+	    [RTN_THROW] = "throw ",
+	};
+
+	return type < ARRAY_SIZE(names) && names[type] != NULL ? names[type] : "other ";
 }
 
 const char *route_format(const struct route *route, char buf[static MODEL_TEXT_MAX])
@@ -322,22 +313,15 @@ const char *route_format(const struct route *route, char buf[static MODEL_TEXT_M
 	return buf;
 }
 
-static const char *rule_action_name(uint8_t action)
+const char *rule_action_name(uint8_t action)
 {
-	switch (action) {
-	case FR_ACT_BLACKHOLE:
-		return "blackhole";
-	case FR_ACT_UNREACHABLE:
-		return "unreachable";
-	case FR_ACT_PROHIBIT:
-		return "prohibit";
-	case FR_ACT_GOTO:
-		return "goto";
-	case FR_ACT_NOP:
-		return "nop";
-	default:
-		return "other";
-	}
+	static const char *const names[] = {
+	    [FR_ACT_GOTO] = "goto",           [FR_ACT_NOP] = "nop",
+	    [FR_ACT_BLACKHOLE] = "blackhole", [FR_ACT_UNREACHABLE] = "unreachable",
+	    [FR_ACT_PROHIBIT] = "prohibit",
+	};
+
+	return action < ARRAY_SIZE(names) && names[action] != NULL ? names[action] : "other";
 }
 
 const char *rule_format(const struct rule *rule, char buf[static MODEL_TEXT_MAX])
