@@ -11,57 +11,9 @@
 #include "base/mem.h"
 #include "netconf/model/record.h"
 
-#define ADDRESS(key, type, member) RECORD_FIELD(key, type, struct address, member)
-#define ROUTE(key, type, member) RECORD_FIELD(key, type, struct route, member)
-#define RULE(key, type, member) RECORD_FIELD(key, type, struct rule, member)
 #define LINK(key, type, member) RECORD_FIELD(key, type, struct link, member)
 #define BOND(key, type, member) RECORD_FIELD(key, type, struct bond, member)
 #define OP(key, type, member) RECORD_FIELD(key, type, struct op, member)
-
-static const struct record_field address_fields[] = {
-    ADDRESS("link", RECORD_TEXT, link),
-    ADDRESS("prefix", RECORD_PREFIX, prefix),
-    ADDRESS("priority", RECORD_U32, priority),
-    ADDRESS("flags", RECORD_U32, flags),
-    ADDRESS("peer", RECORD_ADDR, peer),
-    ADDRESS("owner", RECORD_ENUM, owner),
-    ADDRESS("protocol", RECORD_U8, protocol),
-    ADDRESS("scope", RECORD_U8, scope),
-    ADDRESS("state", RECORD_U32, state),
-    ADDRESS("valid_s", RECORD_U32, valid_s),
-    ADDRESS("preferred_s", RECORD_U32, preferred_s),
-    ADDRESS("raw", RECORD_RAW, raw),
-    {0},
-};
-
-static const struct record_field route_fields[] = {
-    ROUTE("dst", RECORD_PREFIX, dst),       ROUTE("table", RECORD_U32, table),
-    ROUTE("metric", RECORD_U32, metric),    ROUTE("tos", RECORD_U8, tos),
-    ROUTE("type", RECORD_U8, type),         ROUTE("gateway", RECORD_ADDR, gateway),
-    ROUTE("link", RECORD_TEXT, link),       ROUTE("src", RECORD_ADDR, src),
-    ROUTE("mtu", RECORD_U32, mtu),          ROUTE("onlink", RECORD_BOOL, onlink),
-    ROUTE("scope", RECORD_U8, scope),       ROUTE("owner", RECORD_ENUM, owner),
-    ROUTE("protocol", RECORD_U8, protocol), ROUTE("opaque", RECORD_BOOL, is_opaque),
-    ROUTE("raw", RECORD_RAW, raw),          {0},
-};
-
-static const struct record_field rule_fields[] = {
-    RULE("family", RECORD_U16, family),
-    RULE("priority", RECORD_U32, priority),
-    RULE("src", RECORD_PREFIX, src),
-    RULE("dst", RECORD_PREFIX, dst),
-    RULE("iif", RECORD_TEXT, iif),
-    RULE("oif", RECORD_TEXT, oif),
-    RULE("fwmark", RECORD_U32, fwmark),
-    RULE("fwmask", RECORD_U32, fwmask),
-    RULE("action", RECORD_U8, action),
-    RULE("table", RECORD_U32, table),
-    RULE("owner", RECORD_ENUM, owner),
-    RULE("protocol", RECORD_U8, protocol),
-    RULE("opaque", RECORD_BOOL, is_opaque),
-    RULE("raw", RECORD_RAW, raw),
-    {0},
-};
 
 /* Besides link_attrs. */
 static const struct record_field link_fields[] = {

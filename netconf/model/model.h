@@ -57,10 +57,11 @@ struct address {
 	struct raw_message raw;
 };
 
+/* By the rows of address_fields behind the key. */
 enum address_attr {
-	ADDRESS_PRIORITY = 1 << 0,
-	ADDRESS_FLAGS = 1 << 1,
-	ADDRESS_PEER = 1 << 2,
+	ADDRESS_PEER = 1 << 0,
+	ADDRESS_PRIORITY = 1 << 1,
+	ADDRESS_FLAGS = 1 << 2,
 	/* One ends and the other does not, or elsewhen, by more than it takes to look and to write. */
 	ADDRESS_LIFETIME = 1 << 3,
 };
@@ -88,10 +89,11 @@ struct route {
 	struct raw_message raw;
 };
 
+/* By the rows of route_fields behind the key. */
 enum route_attr {
 	ROUTE_TYPE = 1 << 0,
-	ROUTE_GATEWAY = 1 << 1,
-	ROUTE_LINK = 1 << 2,
+	ROUTE_LINK = 1 << 1,
+	ROUTE_GATEWAY = 1 << 2,
 	ROUTE_SRC = 1 << 3,
 	ROUTE_MTU = 1 << 4,
 	ROUTE_ONLINK = 1 << 5,
@@ -117,6 +119,9 @@ struct rule {
 	bool is_opaque;
 	struct raw_message raw;
 };
+
+/* All members, with their keys in checkpoints: first the key, then what else orders. */
+extern const struct record_field address_fields[], route_fields[], rule_fields[];
 
 /* --- the whole --- */
 

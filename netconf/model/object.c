@@ -12,40 +12,37 @@
 /* ip6_route_add(): IP6_RT_PRIO_USER */
 #define IPV6_METRIC_DEFAULT 1024
 
-static int compare_numbers(uint32_t a, uint32_t b)
-{
-	return a < b ? -1 : a > b;
-}
-
-/* The first that is not 0. */
-static int first_of(const int *orders, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (orders[i] != 0)
-			return orders[i];
-	}
-	return 0;
-}
-
 /* --- addresses --- */
+
+#define ADDRESS(key, type, member) RECORD_FIELD(key, RECORD_##type, struct address, member)
+const struct record_field address_fields[] = {
+    ADDRESS("link", TEXT, link),
+    ADDRESS("prefix", PREFIX, prefix),
+    /* ADDRESS_KEY */
+    ADDRESS("peer", ADDR, peer),
+    ADDRESS("priority", U32, priority),
+    ADDRESS("flags", U32, flags),
+    /* ADDRESS_ORDER */
+    ADDRESS("owner", ENUM, owner),
+    ADDRESS("protocol", U8, protocol),
+    ADDRESS("scope", U8, scope),
+    ADDRESS("state", U32, state),
+    ADDRESS("valid_s", U32, valid_s),
+    ADDRESS("preferred_s", U32, preferred_s),
+    ADDRESS("raw", RAW, raw),
+    {0},
+};
+#define ADDRESS_KEY 2
+#define ADDRESS_ORDER 5
 
 int address_compare_key(const struct address *a, const struct address *b)
 {
-	int order = strcmp(a->link, b->link);
-
-	return order != 0 ? order : prefix_compare(&a->prefix, &b->prefix);
+	return record_order(address_fields, ADDRESS_KEY, a, b);
 }
 
 int address_compare(const struct address *a, const struct address *b)
 {
-	const int orders[] = {
-	    address_compare_key(a, b),
-	    addr_compare(&a->peer, &b->peer),
-	    compare_numbers(a->priority, b->priority),
-	    compare_numbers(a->flags, b->flags),
-	};
-
-	return first_of(orders, ARRAY_SIZE(orders));
+	return record_order(address_fields, ADDRESS_ORDER, a, b);
 }
 
 void address_normalise(struct address *address)
@@ -74,14 +71,9 @@ static bool lifetime_differs(uint32_t want_s, uint32_t have_s)
 
 unsigned address_differs(const struct address *want, const struct address *have)
 {
-	unsigned differs = 0;
+	unsigned differs =
+	    record_differs(address_fields + ADDRESS_KEY, ADDRESS_ORDER - ADDRESS_KEY, want, have);
 
-	if (want->priority != have->priority)
-		differs |= ADDRESS_PRIORITY;
-	if (want->flags != have->flags)
-		differs |= ADDRESS_FLAGS;
-	if (!addr_equal(&want->peer, &have->peer))
-		differs |= ADDRESS_PEER;
 	if (lifetime_differs(want->valid_s, have->valid_s) ||
 	    lifetime_differs(want->preferred_s, have->preferred_s))
 		differs |= ADDRESS_LIFETIME;
@@ -97,34 +89,47 @@ bool address_is_like(const struct address *want, const struct address *have)
 
 /* --- routes --- */
 
+#define ROUTE(key, type, member) RECORD_FIELD(key, RECORD_##type, struct route, member)
+const struct record_field route_fields[] = {
+    ROUTE("table", U32, table),
+    ROUTE("dst", PREFIX, dst),
+    ROUTE("metric", U32, metric),
+    ROUTE("tos", U8, tos),
+    /* ROUTE_KEY */
+    ROUTE("type", U8, type),
+    ROUTE("link", TEXT, link),
+    ROUTE("gateway", ADDR, gateway),
+    ROUTE("src", ADDR, src),
+    ROUTE("mtu", U32, mtu),
+    ROUTE("onlink", BOOL, onlink),
+    ROUTE("scope", U8, scope),
+    ROUTE("opaque", BOOL, is_opaque),
+    /* ROUTE_SAME */
+    ROUTE("protocol", U8, protocol),
+    /* ROUTE_ORDER */
+    ROUTE("owner", ENUM, owner),
+    ROUTE("raw", RAW, raw),
+    {0},
+};
+#define ROUTE_KEY 4
+#define ROUTE_SAME 12
+#define ROUTE_ORDER 13
+
+static int compare_route(const struct route *a, const struct route *b, size_t n)
+{
+	int order = (int) a->dst.addr.family - (int) b->dst.addr.family;
+
+	return order != 0 ? order : record_order(route_fields, n, a, b);
+}
+
 int route_compare_key(const struct route *a, const struct route *b)
 {
-	const int orders[] = {
-	    compare_numbers(a->dst.addr.family, b->dst.addr.family),
-	    compare_numbers(a->table, b->table),
-	    prefix_compare(&a->dst, &b->dst),
-	    compare_numbers(a->metric, b->metric),
-	    compare_numbers(a->tos, b->tos),
-	};
-
-	return first_of(orders, ARRAY_SIZE(orders));
+	return compare_route(a, b, ROUTE_KEY);
 }
 
 int route_compare(const struct route *a, const struct route *b)
 {
-	const int orders[] = {
-	    route_compare_key(a, b),
-	    compare_numbers(a->type, b->type),
-	    strcmp(a->link, b->link),
-	    addr_compare(&a->gateway, &b->gateway),
-	    addr_compare(&a->src, &b->src),
-	    compare_numbers(a->mtu, b->mtu),
-	    compare_numbers(a->onlink, b->onlink),
-	    compare_numbers(a->scope, b->scope),
-	    compare_numbers(a->protocol, b->protocol),
-	};
-
-	return first_of(orders, ARRAY_SIZE(orders));
+	return compare_route(a, b, ROUTE_ORDER);
 }
 
 /* IPv6 has no scopes; for IPv4 these are the ones that ip(8) sends, and the kernel keeps. */
@@ -171,55 +176,42 @@ void route_normalise(struct route *route)
 
 unsigned route_differs(const struct route *want, const struct route *have)
 {
-	unsigned differs = 0;
-
-	if (want->type != have->type)
-		differs |= ROUTE_TYPE;
-	if (!addr_equal(&want->gateway, &have->gateway))
-		differs |= ROUTE_GATEWAY;
-	if (strcmp(want->link, have->link) != 0)
-		differs |= ROUTE_LINK;
-	if (!addr_equal(&want->src, &have->src))
-		differs |= ROUTE_SRC;
-	if (want->mtu != have->mtu)
-		differs |= ROUTE_MTU;
-	if (want->onlink != have->onlink)
-		differs |= ROUTE_ONLINK;
-	if (want->scope != have->scope)
-		differs |= ROUTE_SCOPE;
-	if (want->is_opaque != have->is_opaque)
-		differs |= ROUTE_OPAQUE;
-	return differs;
+	return record_differs(route_fields + ROUTE_KEY, ROUTE_SAME - ROUTE_KEY, want, have);
 }
 
 /* --- rules --- */
 
+#define RULE(key, type, member) RECORD_FIELD(key, RECORD_##type, struct rule, member)
+const struct record_field rule_fields[] = {
+    RULE("family", U16, family),
+    RULE("priority", U32, priority),
+    /* RULE_KEY */
+    RULE("src", PREFIX, src),
+    RULE("dst", PREFIX, dst),
+    RULE("iif", TEXT, iif),
+    RULE("oif", TEXT, oif),
+    RULE("fwmark", U32, fwmark),
+    RULE("fwmask", U32, fwmask),
+    RULE("action", U8, action),
+    RULE("table", U32, table),
+    RULE("opaque", BOOL, is_opaque),
+    /* RULE_ORDER */
+    RULE("owner", ENUM, owner),
+    RULE("protocol", U8, protocol),
+    RULE("raw", RAW, raw),
+    {0},
+};
+#define RULE_KEY 2
+#define RULE_ORDER 11
+
 int rule_compare_key(const struct rule *a, const struct rule *b)
 {
-	const int orders[] = {
-	    compare_numbers(a->family, b->family),
-	    compare_numbers(a->priority, b->priority),
-	};
-
-	return first_of(orders, ARRAY_SIZE(orders));
+	return record_order(rule_fields, RULE_KEY, a, b);
 }
 
 int rule_compare(const struct rule *a, const struct rule *b)
 {
-	const int orders[] = {
-	    rule_compare_key(a, b),
-	    prefix_compare(&a->src, &b->src),
-	    prefix_compare(&a->dst, &b->dst),
-	    strcmp(a->iif, b->iif),
-	    strcmp(a->oif, b->oif),
-	    compare_numbers(a->fwmark, b->fwmark),
-	    compare_numbers(a->fwmask, b->fwmask),
-	    compare_numbers(a->action, b->action),
-	    compare_numbers(a->table, b->table),
-	    compare_numbers(a->is_opaque, b->is_opaque),
-	};
-
-	return first_of(orders, ARRAY_SIZE(orders));
+	return record_order(rule_fields, RULE_ORDER, a, b);
 }
 
 /* "from 0.0.0.0/0" is said by saying nothing. */

@@ -89,6 +89,24 @@ int record_compare(const struct record_field *field, const void *a, const void *
 	return n < m ? -1 : n > m;
 }
 
+int record_order(const struct record_field *fields, size_t n, const void *a, const void *b)
+{
+	int order = 0;
+
+	for (size_t i = 0; i < n && order == 0; i++)
+		order = record_compare(&fields[i], a, b);
+	return order;
+}
+
+unsigned record_differs(const struct record_field *fields, size_t n, const void *a, const void *b)
+{
+	unsigned differs = 0;
+
+	for (size_t i = 0; i < n; i++)
+		differs |= record_compare(&fields[i], a, b) != 0 ? 1u << i : 0u;
+	return differs;
+}
+
 void record_copy(const struct record_field *field, const void *from, void *to)
 {
 	memcpy((char *) to + field->offset, (const char *) from + field->offset, field->size);

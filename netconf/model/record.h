@@ -50,6 +50,9 @@ int record_read_field(const json_t *object, const struct record_field *field, vo
 
 /* An order of two values; 0: they are equal. Not RECORD_RAW. */
 int record_compare(const struct record_field *field, const void *a, const void *b);
+/* Of the first n rows: the first order that is not 0; bits 1 << row of those that differ. */
+int record_order(const struct record_field *fields, size_t n, const void *a, const void *b);
+unsigned record_differs(const struct record_field *fields, size_t n, const void *a, const void *b);
 void record_copy(const struct record_field *field, const void *from, void *to);
 /* RECORD_BOOL to RECORD_ENUM. -EBADMSG: it is too large. */
 uint64_t record_number(const struct record_field *field, const void *from);
