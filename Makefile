@@ -76,7 +76,7 @@ probe_SOURCES     := $(call tree,prism/probe) prism/endpoints.c
 etcdwatch_SOURCES := $(call tree,etcdwatch)
 # The worker reads the catalogue too, and the record.
 worker_SOURCES    := $(call tree,etcdwatch/worker) $(SEGMENT) \
-                     $(call named,etcdwatch,catalog catalog_json trust recordbase)
+                     $(call named,etcdwatch,catalog catalog_json recordbase)
 worker_LIBS       := -larchive -lzstd -lpthread
 netconf_SOURCES   := $(call tree,netconf)
 cli_SOURCES       := $(call tree,cli)

@@ -9,7 +9,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/cluster/surveyjson.h"
+#include "etcdwatch/cluster/survey.h"
 #include "etcdwatch/health/health.h"
 
 /* Ends the request. */

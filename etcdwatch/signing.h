@@ -8,7 +8,7 @@
 
 #include "base/conf.h"
 #include "base/control.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/daemon.h"
 
 /* A file in the state directory, and the key there; to be freed. */

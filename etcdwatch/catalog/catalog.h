@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "web/signature.h"
 
 #define CATALOG_ENTRY_BYTES_MAX (64u << 10)
 #define CATALOG_ID_MAX 200
@@ -75,7 +76,7 @@ struct catalog_entry {
 	char *member_name;
 	struct catalog_member *members; /* of the cluster, as the snapshot was begun */
 	size_t n_members;               /* 0: the list is not known, as in old entries */
-	char *members_differ; /* the database's list from it (listdiff.h); NULL: it does not */
+	char *members_differ; /* the database's list from it (proof.h); NULL: it does not */
 	char *node;           /* that took it; NULL: not told, as in old entries */
 	char *server_version;
 	int64_t period_s; /* for which it was taken, claimed through etcd; 0: nobody was elected */
@@ -107,7 +108,7 @@ struct catalog_entry {
 	struct catalog_copy *copies;
 	size_t n_copies;
 	char *rejected;  /* why it is no snapshot; NULL: it is one */
-	char *signature; /* over catalog_signed_text(), and the public key that it is by (trust.h) */
+	char *signature; /* over catalog_signed_text(), and the public key that it is by (catalog.h) */
 	char *key;       /* NULL: it is not signed, as old entries are not */
 };
 
@@ -178,3 +179,44 @@ int64_t catalog_next_timeline(const struct catalog_entry *const *entries, size_t
 const struct catalog_copy *catalog_find_copy(const struct catalog_entry *entry, const char *target);
 /* Copies the texts; replaces what was there of this target. -E2BIG beyond CATALOG_COPIES_MAX. */
 int catalog_set_copy(struct catalog_entry *entry, const struct catalog_copy *copy);
+
+/* --- trust --- */
+
+/*
+ * Signatures of entries: which node vouches for a snapshot, and whether that node is trusted. The
+ * signature is over catalog_signed_text(), which has the digests of the stored file and of the
+ * database, so without the key of a node an attacker can neither make an entry nor pass a file off
+ * as the one of an entry. What it cannot show is that an entry is missing. Pure.
+ *
+ * In an entry: "signature": "v1:<base64>", "key": "ed25519:<base64>".
+ */
+
+/* Whom this node trusts. All borrowed. */
+struct trust {
+	const char *const *keys; /* public keys */
+	size_t n;
+	bool is_configured; /* else the only one is this node's own, and others are let pass */
+};
+
+enum trust_verdict {
+	TRUST_GOOD,    /* signed by a key that is trusted */
+	TRUST_NONE,    /* not signed, as by older versions */
+	TRUST_UNKNOWN, /* signed by another key */
+	TRUST_WRONG,   /* signed, but not this */
+	TRUST_NEWER,   /* in a format of a newer version: it cannot be checked, so it proves nothing */
+};
+
+/* "trusted", "none", "unknown-key", "wrong", "newer-format". */
+extern const char *const trust_verdict_words[];
+
+/* Replaces the signature that is there. */
+void trust_sign(struct catalog_entry *entry, const struct signature_key *key);
+/* Where `trust` is NULL no key is trusted. */
+enum trust_verdict trust_judge(const struct catalog_entry *entry, const struct trust *trust);
+
+/* Of what has a right signature by that key; "": it has none. */
+enum trust_verdict trust_judge_key(const char *key, const struct trust *trust);
+
+/* It may be taken when it was named; and when it was chosen by a program, out of a store. */
+bool trust_allows_named(const struct trust *trust, enum trust_verdict verdict);
+bool trust_allows_chosen(const struct trust *trust, enum trust_verdict verdict);

@@ -3,6 +3,8 @@
  */
 #include "etcdwatch/cluster/doubt.h"
 
+#include "base/mem.h"
+
 void doubt_note_proof(struct doubt *doubt, bool agreed, bool disagreed)
 {
 	/* One that nobody was asked about says nothing of what an earlier one has found. */
@@ -25,4 +27,14 @@ bool doubt_stands(const struct doubt *doubt, const struct view *view)
 {
 	return view->corrupt || !view->alarms_known || doubt->disagrees ||
 	       has(doubt->data_differ, doubt);
+}
+
+/* etcd takes the CN of a client's certificate for the user, where it gives no user. */
+
+char *denied_text(const char *said)
+{
+	return xasprintf(
+	    "refuses this node's user (%s): give the user of EtcdClientConfig, or else the "
+	    "CN of its certificate, the role root in etcd",
+	    said);
 }

@@ -28,3 +28,11 @@ bool doubt_was_found(const struct doubt *doubt);
 
 /* By a fresh view of the cluster, and by what is known here. */
 bool doubt_stands(const struct doubt *doubt, const struct view *view);
+
+/*
+ * -EACCES in words, to put behind "etcd" or a member's name: what is refused, as the server says
+ * it, and what to do. A member that refuses is not one that does not answer. The caller frees the
+ * text.
+ */
+
+char *denied_text(const char *said);

@@ -13,7 +13,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/cluster/denied.h"
+#include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/cluster/view.h"
 
 enum question {

@@ -10,6 +10,7 @@
  * Sizes are bytes, times microseconds. Texts that do not fit are cut.
  */
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -52,7 +53,7 @@ struct survey_answer {
 	bool local; /* an address of this machine */
 	/* The status. */
 	bool answers;
-	bool denied;                 /* it does, and refuses our user (denied.h) */
+	bool denied;                 /* it does, and refuses our user (doubt.h) */
 	char error[SURVEY_TEXT_MAX]; /* why not */
 	uint64_t member_id, cluster_id;
 	int64_t revision;
@@ -131,3 +132,20 @@ struct survey_request *survey_start(struct etcd *etcd, survey_fn fn, void *userd
  * question is an entry in etcd's log. Then they are what statuses tell. */
 struct survey_request *survey_start_light(struct etcd *etcd, survey_fn fn, void *userdata);
 void survey_cancel(struct survey_request *request); /* NULL is fine */
+
+/* --- surveyjson --- */
+
+/*
+ * The JSON lines of `etcd members`, `etcd status` and `etcd alarms`. Pure. New objects: the caller
+ * owns them. docs/control.md describes the fields. Ids are hexadecimal, as etcdctl writes them.
+ */
+
+json_t *surveyjson_id(uint64_t id);
+
+/* What a member knows of the members; or why that is not known. */
+json_t *surveyjson_list(const struct survey_member *member);
+json_t *surveyjson_status(const struct survey_member *member);
+json_t *surveyjson_alarm(const struct survey *survey, const struct etcd_alarm *alarm);
+
+/* "NOSPACE", "CORRUPT", or "unknown". */
+const char *surveyjson_alarm_name(enum etcd_alarm_type type);

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/cluster/denied.h"
+#include "etcdwatch/cluster/doubt.h"
 
 struct view_ask {
 	struct view_request *request;

@@ -60,7 +60,7 @@ struct view {
 	bool corrupt; /* an alarm stands */
 	bool no_space;
 	char error[VIEW_ERROR_MAX];  /* why the list did not come */
-	char denied[VIEW_ERROR_MAX]; /* a member answers, and lets us see nothing: denied.h; or ""
+	char denied[VIEW_ERROR_MAX]; /* a member answers, and lets us see nothing: doubt.h; or ""
 	                              */
 };
 

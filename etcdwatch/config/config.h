@@ -18,7 +18,6 @@
 #include "base/nodeconf.h"
 #include "etcd/etcdconf.h"
 #include "etcdwatch/catalog/retain.h"
-#include "etcdwatch/schedule/hours.h"
 #include "etcdwatch/schedule/schedule.h"
 #include "etcdwatch/schedule/zone.h"
 

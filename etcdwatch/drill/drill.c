@@ -10,6 +10,7 @@
 #include "etcdwatch/drill/drill.h"
 
 #include <errno.h>
+#include <ev.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,11 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/drill/drillmemory.h"
-#include "etcdwatch/drill/drillpick.h"
-#include "etcdwatch/drill/drillwords.h"
+#include "etcdwatch/drill/drillstate.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/target/look.h"
 #include "etcdwatch/work/child.h"
+#include "etcdwatch/work/keepfile.h"
 
 /* The clock may be set: it is looked at so often. */
 #define CLOCK_US (20 * US_PER_S)
@@ -68,7 +68,8 @@ struct drill {
 	struct child *child; /* CLEARING, RUNNING */
 	int64_t born_s;
 
-	struct drillmemory *memory;
+	struct keepfile *file; /* `known`: read once, and written whenever it changes */
+	char *path;
 	struct drillstate known;
 	struct drilldue due;
 	bool told_overdue;
@@ -156,7 +157,7 @@ static void note(struct drill *d, const char *code, const char *reason, const js
 	int64_t took_ms = (mono_now_us() - d->began_us) / US_PER_MS;
 
 	drillstate_add(&d->known, d->began_s, d->id, took_ms, code, reason, result);
-	drillmemory_write(d->memory, &d->known);
+	keepfile_write(d->file, drillstate_print(&d->known));
 	if (code[0] != '\0') {
 		d->n_failed++;
 		log_error("drill_failed", "job=%s id=%s error=%s reason=\"%s\" failures=%u dur_ms=%lld",
@@ -295,7 +296,7 @@ static void look_at_clock(struct drill *d)
 
 	if (newest_here(d) != NULL && d->known.since_s == 0) {
 		d->known.since_s = now_s;
-		drillmemory_write(d->memory, &d->known);
+		keepfile_write(d->file, drillstate_print(&d->known));
 	}
 	if (newest_here(d) != NULL)
 		history.since_s = d->config->catch_up ? d->known.since_s : MAX(d->known.since_s, d->born_s);
@@ -348,19 +349,30 @@ static void clear(struct drill *d)
 		cleared_cb(&(struct child_result){.r = r, .reason = "the worker cannot be started"}, d);
 }
 
-static void read_cb(const struct drillstate *state, void *userdata)
+static void read_cb(int r, const char *text, size_t len, void *userdata)
 {
 	struct drill *d = userdata;
 
-	d->known = *state;
+	if (r == 0)
+		r = drillstate_parse(text, len, &d->known);
+	if (r < 0 && r != -ENOENT)
+		(void) log_warning_errno(r, "drill_forgotten", "job=%s path=%s", d->config->name, d->path);
 	if (d->state == DRILL_READING)
 		clear(d);
+}
+
+static void failed_cb(int r, void *userdata)
+{
+	const struct drill *d = userdata;
+
+	(void) log_warning_errno(r, "drill_not_remembered", "job=%s path=%s", d->config->name, d->path);
 }
 
 /* --- the whole --- */
 
 int drill_new(struct ev_loop *ev, const char *worker, struct job *job, struct drill **ret_drill)
 {
+	static const struct keepfile_callbacks callbacks = {.read = read_cb, .failed = failed_cb};
 	AUTO(drill_free) struct drill *d = NEW0(struct drill);
 	int r;
 
@@ -370,7 +382,8 @@ int drill_new(struct ev_loop *ev, const char *worker, struct job *job, struct dr
 	d->config = job_config(job);
 	d->born_s = wall_now_s();
 	ev_init(&d->timer, timer_cb);
-	r = drillmemory_new(ev, d->config->directory, d->config->name, read_cb, d, &d->memory);
+	d->path = xasprintf("%s/" DRILLSTATE_FILE, d->config->directory);
+	r = keepfile_new(ev, d->path, DRILLSTATE_BYTES_MAX, &callbacks, d, &d->file);
 	if (r < 0)
 		return r;
 	*ret_drill = TAKE_PTR(d);
@@ -381,7 +394,8 @@ void drill_free(struct drill *d)
 {
 	if (d == NULL)
 		return;
-	drillmemory_free(d->memory);
+	keepfile_free(d->file);
+	free(d->path);
 	ev_timer_stop(d->ev, &d->timer);
 	look_free(d->look);
 	child_free(d->child);

@@ -12,9 +12,8 @@
 #include <stdint.h>
 
 #include "base/metrics.h"
-#include "etcdwatch/drill/drilldue.h"
 #include "etcdwatch/drill/drillstate.h"
-#include "etcdwatch/work/doing.h"
+#include "etcdwatch/work/child.h"
 
 struct drillinfo {
 	const char *job;

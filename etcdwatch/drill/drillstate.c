@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/civil.h"
 #include "base/jsonval.h"
 #include "base/macro.h"
+#include "base/mem.h"
+#include "base/mono.h"
 
 #define VERSION 1
 
@@ -130,4 +133,139 @@ char *drillstate_print(const struct drillstate *s)
 
 	json_decref(object);
 	return text;
+}
+
+/* --- drilldue --- */
+
+/* The schedule, the catching up, and the pauses behind failures. */
+
+#define RETRY_MIN_S INT64_C(300)
+#define RETRY_MAX_S INT64_C(21600)
+#define GRACE_S INT64_C(900)
+
+/* What lies ahead was written while the clock was wrong, and says nothing. */
+static int64_t past(int64_t then_s, int64_t now_s)
+{
+	return then_s <= now_s ? then_s : 0;
+}
+
+static int64_t pause_s(unsigned failures)
+{
+	int64_t s = RETRY_MIN_S;
+
+	for (unsigned i = 1; i < failures && s < RETRY_MAX_S; i++)
+		s *= 2;
+	return MIN(s, RETRY_MAX_S);
+}
+
+/* 0: none is. */
+static int64_t wanted_from_s(const struct config_job *job, int64_t since_s, int64_t now_s)
+{
+	int64_t scheduled_s = schedule_previous(&job->drill.schedule, job->zone, now_s);
+
+	if (scheduled_s >= since_s)
+		return scheduled_s;
+	return job->catch_up ? since_s : 0;
+}
+
+void drilldue_look(const struct config_job *job, const struct drilldue_history *history,
+                   int64_t now_s, struct drilldue *ret_due)
+{
+	int64_t since_s = past(history->since_s, now_s);
+	int64_t last_s = past(history->last_s, now_s);
+	int64_t good_s = past(history->good_s, now_s);
+	int64_t wanted_s = wanted_from_s(job, since_s, now_s);
+
+	*ret_due = (struct drilldue){.next_s = 0};
+	if (history->since_s == 0)
+		return;
+	if (wanted_s == 0 || good_s >= wanted_s) {
+		ret_due->next_s = schedule_next(&job->drill.schedule, job->zone, now_s);
+		return;
+	}
+	ret_due->next_s = last_s >= wanted_s ? last_s + pause_s(history->failures) : wanted_s;
+	ret_due->is_due = ret_due->next_s <= now_s;
+	ret_due->is_overdue = now_s > wanted_s + job->drill.timeout_us / US_PER_S + GRACE_S;
+}
+
+/* --- drillpick --- */
+
+/* Where the job encrypts, a snapshot that is not encrypted may be a stranger's. */
+
+const struct catalog_entry *drillpick_here(const struct config_job *job,
+                                           const struct catalog_entry *const *entries, size_t n,
+                                           const struct config_target *copied_to)
+{
+	for (size_t i = n; i-- > 0;) {
+		if (catalog_is_good(entries[i]) && (entries[i]->age || !job->encrypted) &&
+		    (copied_to == NULL || catalog_find_copy(entries[i], copied_to->name) != NULL))
+			return entries[i];
+	}
+	return NULL;
+}
+
+const struct catalog_entry *drillpick_there(const struct config_job *job,
+                                            const struct inventory *there)
+{
+	size_t n;
+	const struct catalog_entry *const *trusted = inventory_trusted(there, &n);
+
+	return drillpick_here(job, trusted, n, NULL);
+}
+
+/* --- drillwords --- */
+
+/* From the configuration to a command line. The entry of a local snapshot is read by the worker, as
+ * it lies on the disk; that of another one is told. */
+
+static void option_if_set(struct s3words *words, const char *name, const char *value)
+{
+	if (value != NULL)
+		s3words_option(words, name, value);
+}
+
+static void add_source(struct drillwords *d, const struct config_job *job,
+                       const struct catalog_entry *entry)
+{
+	if (job->drill.source == NULL) {
+		d->file = xasprintf("%s/%s", job->directory, entry->file);
+		d->entry = xasprintf("%s/%s.json", job->directory, entry->id);
+		s3words_option(&d->words, "--catalog", d->entry);
+		return;
+	}
+	d->file = inventory_file_key(job->drill.source, entry);
+	d->entry = catalog_print(entry);
+	s3words_option(&d->words, "--entry", d->entry);
+	s3words_target(&d->words, job->drill.source);
+}
+
+void drillwords_init(struct drillwords *d, const char *worker, const struct config_job *job,
+                     const struct catalog_entry *entry)
+{
+	const struct config_drill *drill = &job->drill;
+
+	(void) snprintf(d->timeout, sizeof(d->timeout), "%lld",
+	                (long long) (drill->timeout_us / US_PER_S));
+	(void) snprintf(d->reserve, sizeof(d->reserve), "%lld", (long long) job->reserve_bytes);
+	s3words_start(&d->words, worker, "drill");
+	add_source(d, job, entry);
+	s3words_option(&d->words, "--directory", drill->directory);
+	s3words_option(&d->words, "--timeout", d->timeout);
+	s3words_option(&d->words, "--reserve", d->reserve);
+	option_if_set(&d->words, "--identity", drill->identity_file);
+	/* What lies here is this node's own, perhaps from before keys were configured. */
+	for (size_t i = 0;
+	     drill->source != NULL && job->trusted_keys != NULL && i < job->trusted_keys->n; i++)
+		s3words_option(&d->words, "--trust", job->trusted_keys->items[i]);
+	if (job->encrypted)
+		s3words_option(&d->words, "--encrypted", NULL);
+	option_if_set(&d->words, "--etcd", drill->etcd);
+	option_if_set(&d->words, "--etcdutl", drill->etcdutl);
+	s3words_add(&d->words, d->file);
+}
+
+void drillwords_fini(struct drillwords *d)
+{
+	free(d->file);
+	free(d->entry);
 }

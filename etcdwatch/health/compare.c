@@ -22,7 +22,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/health/comparememory.h"
+#include "etcdwatch/work/keepfile.h"
 
 /* A large database, on a slow disk. */
 #define ASK_LIMIT_MS 60000
@@ -59,10 +59,48 @@ struct compare {
 	size_t asked; /* ASKING: the one that is being asked */
 	struct etcd_call *call;
 	struct hashes_memory memory;
-	struct comparememory *remembered; /* NULL: nowhere */
+	struct keepfile *remembered; /* NULL: nowhere */
+	char *path;                  /* of it */
 	bool is_read;
 	struct compare_report report;
 };
+
+/* --- what is remembered --- */
+
+#define LINE_MAX_BYTES 32
+#define TEXT_BYTES_MAX (LINE_MAX_BYTES * (VIEW_MEMBERS_MAX + 1))
+
+static char *print(const struct hashes_memory *known)
+{
+	char *text = xcalloc(TEXT_BYTES_MAX + 1, 1);
+	size_t len = 0;
+
+	for (size_t i = 0; i < known->n; i++) {
+		if (known->items[i].n_differs > 0)
+			len += (size_t) snprintf(text + len, LINE_MAX_BYTES, "%016" PRIx64 " %u\n",
+			                         known->items[i].id, known->items[i].n_differs);
+	}
+	return text;
+}
+
+static int parse(const char *text, struct hashes_memory *ret)
+{
+	struct hashes_memory known = {0};
+
+	while (*text != '\0') {
+		struct hashes_known item = {0};
+		int len = 0;
+
+		if (known.n == ARRAY_SIZE(known.items) ||
+		    sscanf(text, "%16" SCNx64 " %9u%n", &item.id, &item.n_differs, &len) != 2 ||
+		    item.n_differs == 0 || text[len] != '\n')
+			return -EINVAL;
+		known.items[known.n++] = item;
+		text += len + 1;
+	}
+	*ret = known;
+	return 0;
+}
 
 static void change_state(struct compare *c, enum compare_state state)
 {
@@ -108,7 +146,7 @@ static void tell(const struct compare *c, enum hashes_result result)
 static void remember(struct compare *c)
 {
 	if (c->remembered != NULL)
-		comparememory_write(c->remembered, &c->memory);
+		keepfile_write(c->remembered, print(&c->memory));
 }
 
 static void finish(struct compare *c)
@@ -275,28 +313,43 @@ bool compare_differ(const struct compare *c)
 
 /* --- the whole --- */
 
-static void read_cb(const struct hashes_memory *memory, void *userdata)
+static void read_cb(int r, const char *text, size_t len UNUSED, void *userdata)
 {
 	struct compare *c = userdata;
+	struct hashes_memory known = {0};
 
+	if (r == 0)
+		r = parse(text, &known);
+	if (r < 0 && r != -ENOENT)
+		(void) log_warning_errno(r, "comparison_forgotten", "path=%s", c->path);
 	/* From a slow disk, and it has been compared meanwhile: that is what counts. */
 	if (!c->is_read) {
-		c->memory = *memory;
+		c->memory = known;
 		c->due_us = 0;
 	}
 	c->is_read = true;
 }
 
+static void failed_cb(int r, void *userdata)
+{
+	const struct compare *c = userdata;
+
+	(void) log_warning_errno(r, "comparison_not_remembered", "path=%s", c->path);
+}
+
 int compare_new(const struct compare_options *options, struct compare **ret_compare)
 {
+	static const struct keepfile_callbacks callbacks = {.read = read_cb, .failed = failed_cb};
 	AUTO(compare_free) struct compare *c = NEW0(struct compare);
 	int r = 0;
 
 	c->options = *options;
 	c->between = hours_spread(&options->between, spread());
 	c->report.is_on = options->every_us > 0;
-	if (options->every_us > 0 && options->directory != NULL)
-		r = comparememory_new(options->ev, options->directory, read_cb, c, &c->remembered);
+	if (options->every_us > 0 && options->directory != NULL) {
+		c->path = xasprintf("%s/" COMPARE_FILE, options->directory);
+		r = keepfile_new(options->ev, c->path, TEXT_BYTES_MAX, &callbacks, c, &c->remembered);
+	}
 	if (r < 0)
 		return r;
 	*ret_compare = TAKE_PTR(c);
@@ -308,6 +361,7 @@ void compare_free(struct compare *c)
 	if (c == NULL)
 		return;
 	etcd_call_cancel(c->call);
-	comparememory_free(c->remembered);
+	keepfile_free(c->remembered);
+	free(c->path);
 	free(c);
 }

@@ -12,8 +12,16 @@
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
 #include "etcdwatch/cluster/doubt.h"
+#include "etcdwatch/cluster/view.h"
 #include "etcdwatch/health/hashes.h"
-#include "etcdwatch/schedule/hours.h"
+#include "etcdwatch/schedule/schedule.h"
+
+/*
+ * Whose data differ is remembered over restarts and reloads: a small file in a job's directory,
+ * with a line for each member (or 0, the cluster) that says how often in a row they did. Without it
+ * a daemon that was restarted would delete snapshots until it has compared for itself.
+ */
+#define COMPARE_FILE ".compare-state" /* hidden: no entry of the catalogue */
 
 struct compare;
 
@@ -24,7 +32,7 @@ struct compare_options {
 	int64_t every_us;          /* 0: never */
 	struct hours between;      /* begun only then, but for what has shown a difference */
 	const struct zone *zone;   /* of `between` */
-	const char *directory;     /* where it is remembered (comparememory.h); NULL: nowhere */
+	const char *directory;     /* where it is remembered ; NULL: nowhere */
 	const struct doubt *doubt; /* what snapshots have shown is looked into at once */
 	/* This process is at a snapshot. */
 	bool (*takes_snapshot)(const void *userdata);

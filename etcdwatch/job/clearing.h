@@ -4,7 +4,7 @@
 /*
  * Clears out of a job's directory what need not be kept, as retention says, once it is known what
  * the operator has accepted. Or only finds out what would go, and why nothing does. What a target
- * has no copy of waits for it (prune.h), but for the room that the next snapshot and the job's
+ * has no copy of waits for it (retain.h), but for the room that the next snapshot and the job's
  * reserve need.
  */
 
@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "etcdwatch/store/accepted.h"
-#include "etcdwatch/catalog/prune.h"
+#include "etcdwatch/catalog/retain.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/store/store.h"
 

@@ -13,14 +13,15 @@
 
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
-#include "etcdwatch/store/accepted.h"
 #include "etcdwatch/cluster/doubt.h"
+#include "etcdwatch/cluster/view.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/job/notes.h"
-#include "web/signature.h"
+#include "etcdwatch/store/accepted.h"
 #include "etcdwatch/take/run.h"
 #include "etcdwatch/target/target.h"
-#include "etcdwatch/work/doing.h"
+#include "etcdwatch/work/child.h"
+#include "web/signature.h"
 
 struct job;
 struct others;

@@ -3,7 +3,7 @@
 
 /*
  * A job as its own files see it: job.c has its states, the clock and its life, jobtake.c how one
- * snapshot of a period comes about, jobclear.c what goes and why nothing does, jobreport.c what is
+ * snapshot of a period comes about, jobclear.c what goes and why nothing does, job.c what is
  * told of it. Nobody else includes this.
  */
 

@@ -23,8 +23,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/notify/notifydelay.h"
-#include "etcdwatch/notify/notifymessage.h"
+#include "etcdwatch/notify/notifyqueue.h"
 
 enum notify_state {
 	NOTIFY_IDLE,

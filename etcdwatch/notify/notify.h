@@ -13,7 +13,7 @@
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/rules/judge.h"
 #include "etcdwatch/notify/notifycall.h"
-#include "etcdwatch/notify/notifyreport.h"
+#include "etcdwatch/notify/notifyqueue.h"
 
 struct notify;
 

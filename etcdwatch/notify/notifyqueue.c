@@ -7,10 +7,14 @@
 #include "etcdwatch/notify/notifyqueue.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/civil.h"
+#include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
 
@@ -149,4 +153,144 @@ int64_t notifyqueue_oldest_us(const struct notifyqueue *q)
 struct notifyqueue_counts notifyqueue_counts(const struct notifyqueue *q)
 {
 	return q->counts;
+}
+
+/* --- notifydelay --- */
+
+/* Doubling stops at the limit, so nothing overflows. */
+
+int64_t notifydelay_us(unsigned n_failed, int64_t max_us, int64_t asked_us, uint32_t random)
+{
+	int64_t full = MIN(NOTIFYDELAY_FIRST_US, max_us);
+
+	for (unsigned i = 1; i < n_failed && full < max_us; i++)
+		full = MIN(2 * full, max_us);
+	full = full / 2 + (int64_t) ((double) (full - full / 2) * random / UINT32_MAX);
+	return MAX(full, MIN(asked_us, NOTIFYDELAY_ASKED_MAX_US));
+}
+
+/* --- notifymessage --- */
+
+/* {"type", "timestamp", "data": {...}}, as the Standard Webhooks specification recommends. */
+
+#define CLUSTER_ID_TEXT_MAX 17
+
+static json_t *moment(int64_t s)
+{
+	char text[CIVIL_TEXT_MAX];
+
+	return s > 0 ? json_string(civil_format(s, text)) : json_null();
+}
+
+static json_t *begin_data(const struct notifymessage_from *from)
+{
+	char id[CLUSTER_ID_TEXT_MAX];
+	json_t *data = json_object();
+
+	(void) snprintf(id, sizeof(id), "%" PRIx64, from->cluster_id);
+	(void) json_object_set_new(data, "node", jsonval_text(from->node));
+	(void) json_object_set_new(data, "cluster_id", jsonval_text(from->cluster_id != 0 ? id : NULL));
+	return data;
+}
+
+/* Takes the data. */
+static char *finish(const struct notifymessage_from *from, const char *type, json_t *data)
+{
+	json_t *json =
+	    json_pack("{s:s, s:o, s:o}", "type", type, "timestamp", moment(from->wall_s), "data", data);
+	char *text = json_dumps(json, JSON_COMPACT);
+
+	json_decref(json);
+	return text;
+}
+
+char *notifymessage_finding(const struct notifymessage_from *from, const struct judge_finding *f,
+                            bool raised)
+{
+	json_t *data = begin_data(from);
+
+	(void) json_object_set_new(data, "id", json_string(f->rule->id));
+	(void) json_object_set_new(data, "severity",
+	                           json_string(rules_severity_name(f->rule->severity)));
+	(void) json_object_set_new(data, "subject", jsonval_text(f->subject));
+	(void) json_object_set_new(data, "since",
+	                           moment(from->wall_s - (from->now_us - f->since_us) / US_PER_S));
+	(void) json_object_set_new(data, "sentence", jsonval_text(f->sentence));
+	(void) json_object_set_new(data, "to_do", jsonval_text(f->rule->to_do));
+	return finish(from, raised ? "finding.raised" : "finding.cleared", data);
+}
+
+char *notifymessage_started(const struct notifymessage_from *from)
+{
+	return finish(from, "watchdog.started", begin_data(from));
+}
+
+char *notifymessage_test(const struct notifymessage_from *from)
+{
+	return finish(from, "test", begin_data(from));
+}
+
+/* --- notifyreport --- */
+
+/* Counts since the start, and how it is now. */
+
+static void put_number(json_t *json, const char *key, uint64_t number)
+{
+	(void) json_object_set_new(json, key, json_integer((json_int_t) number));
+}
+
+json_t *notifyreport_json(const struct notifyreport *r)
+{
+	json_t *json = json_object();
+	bool fails = r->error[0] != '\0';
+
+	(void) json_object_set_new(json, "to", jsonval_text(r->to));
+	(void) json_object_set_new(json, "state", json_string(r->state));
+	put_number(json, "queued", r->n_queued);
+	put_number(json, "delivered", r->delivered);
+	put_number(json, "failed", r->failed);
+	put_number(json, "refused", r->refused);
+	put_number(json, "given_up", r->given_up);
+	put_number(json, "superseded", r->queue.superseded);
+	put_number(json, "overflowed", r->queue.overflowed);
+	(void) json_object_set_new(json, "delivered_at", moment(r->delivered_s));
+	(void) json_object_set_new(json, "error", jsonval_text(fails ? r->error : NULL));
+	(void) json_object_set_new(json, "error_at", moment(fails ? r->error_s : 0));
+	(void) json_object_set_new(json, "next_s",
+	                           r->next_s >= 0 ? json_integer(r->next_s) : json_null());
+	return json;
+}
+
+static void gauge(struct metrics *m, const char *name, const char *help, double value)
+{
+	metrics_family(m, name, METRICS_GAUGE, help);
+	metrics_sample(m, value, NULL, 0);
+}
+
+void notifyreport_metrics(struct metrics *m, const struct notifyreport *r)
+{
+	const struct {
+		const char *result;
+		uint64_t n;
+	} ends[] = {
+	    {"delivered", r->delivered},         {"refused", r->refused},
+	    {"given-up", r->given_up},           {"superseded", r->queue.superseded},
+	    {"overflowed", r->queue.overflowed},
+	};
+
+	gauge(m, "fairlead_etcdwatch_notify_queued", "Messages that the webhook has yet to get.",
+	      (double) r->n_queued);
+	gauge(m, "fairlead_etcdwatch_notify_oldest_seconds",
+	      "For how long the oldest of them has waited.", (double) r->oldest_s);
+	gauge(m, "fairlead_etcdwatch_notify_failing", "1 while the last attempt went wrong.",
+	      r->error[0] != '\0');
+	gauge(m, "fairlead_etcdwatch_notify_last_success_timestamp_seconds",
+	      "When the last message arrived; 0: none has.", (double) r->delivered_s);
+	metrics_family(m, "fairlead_etcdwatch_notify_attempts_failed_total", METRICS_COUNTER,
+	               "Attempts that went wrong.");
+	metrics_sample(m, (double) (r->failed + r->refused), NULL, 0);
+	metrics_family(m, "fairlead_etcdwatch_notify_messages_total{result}", METRICS_COUNTER,
+	               "Messages, by what became of them.");
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		metrics_sample(m, (double) ends[i].n, &(struct metrics_label){"result", ends[i].result}, 1);
 }

@@ -110,7 +110,7 @@ static int list(struct recorddir *dir, const char *directory, char *reason)
 	return 0;
 }
 
-/* One in the middle. What is not closed there does not go on, which recordchain.c sees. */
+/* One in the middle. What is not closed there does not go on, which recordbase.c sees. */
 static void peek(struct recorddir *dir, const char *directory, struct record_segment *s)
 {
 	AUTO(free) char *path = path_of(directory, &s->header);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "etcdwatch/record/recordchain.h"
+#include "etcdwatch/record/recordbase.h"
 #include "etcdwatch/record/recordhistory.h"
 
 #define RECORDDIR_SEGMENTS_MAX 10000

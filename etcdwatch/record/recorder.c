@@ -11,7 +11,7 @@
  * was compacted, that a revision is missing, that etcd went back, that the disk does not keep up.
  *
  * A watch begins with the last revisions that are recorded, not behind them: if they are the same,
- * the history is the same (recorder_compare.c). It begins behind them only where nothing can be
+ * the history is the same (recorder_watch.c). It begins behind them only where nothing can be
  * compared, as the chain has just begun there.
  */
 #include "etcdwatch/record/recorder_priv.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What recorder.c (the states, the chains, the disk), recorder_compare.c (whether the history is
+ * What recorder.c (the states, the chains, the disk), recorder_watch.c (whether the history is
  * still the same) and recorder_watch.c (what a watch brings) share. No other file includes this.
  */
 
@@ -86,7 +86,7 @@ void recorder_complain(struct recorder *r, const char *event, const char *reason
 /* "": it is not known. */
 const char *recorder_member_name(const struct recorder *r, uint64_t id);
 
-/* --- recorder_compare.c --- */
+/* --- recorder_watch.c --- */
 
 /* Asks etcd for what is recorded, then settles. */
 void recorder_compare(struct recorder *r);

@@ -46,7 +46,7 @@ struct recordfile_work {
 	uint64_t open_bytes;
 	size_t n_segments, n_chains;
 	uint64_t bytes;
-	bool is_too_much, is_held; /* recordchain.h; as of the last time that some might go */
+	bool is_too_much, is_held; /* recordbase.h; as of the last time that some might go */
 	uint64_t n_unsent;         /* that went; of all times */
 };
 

@@ -3,7 +3,7 @@
 
 /*
  * One file of the record: what happened in etcd behind a revision, change by change, as a watch
- * over all keys told it. The daemon writes them, the worker reads them; recordchain.h says which of
+ * over all keys told it. The daemon writes them, the worker reads them; recordbase.h says which of
  * them belong together. Here only their format is known. Numbers are little-endian.
  *
  * File name: `<cluster id, 16 hex digits>-<first revision, 20 digits>-<sequence, 10 digits>.rec`.

@@ -18,7 +18,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/take/due.h"
 #include "etcdwatch/config/s3words.h"
 #include "etcdwatch/work/child.h"

@@ -30,13 +30,13 @@ void rules_unknown_name(const struct rules_asked *asked, const char *name);
 bool rules_answers(const struct observation_member *member);
 size_t rules_count_voters(const struct observation *o);
 
-/* rules_quorum.c: who is there, and whether they agree. */
+/* rules_members.c: who is there, and whether they agree. */
 rules_look_fn rules_no_leader, rules_quorum_lost, rules_reads_fail, rules_member_down,
     rules_member_cut_off, rules_leaders_differ, rules_applied_lag, rules_elections;
 /* rules_members.c: who belongs to it. */
 rules_look_fn rules_not_started, rules_learner, rules_even, rules_versions, rules_lists,
     rules_stored_members, rules_cluster_ids, rules_unexpected, rules_missing;
-/* rules_data.c: what is in the databases, and how they keep up. */
+/* rules_node.c: what is in the databases, and how they keep up. */
 rules_look_fn rules_no_space, rules_corrupt, rules_data, rules_quota, rules_runway,
     rules_fragmented, rules_fsync, rules_commit, rules_proposals;
 /* rules_node.c: what they stand on: certificates, clocks, disks, snapshots, the record. */

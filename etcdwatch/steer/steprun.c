@@ -14,6 +14,7 @@
 #include "etcdwatch/steer/steprun.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +25,86 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcd/steer.h"
-#include "etcdwatch/steer/stall.h"
-#include "etcdwatch/steer/stepcheck.h"
+#include "etcdwatch/cluster/survey.h"
 #include "etcdwatch/steer/tally.h"
 #include "etcdwatch/take/claim.h"
+
+/* --- stall --- */
+
+/* How long clients of one member wait at most: linearizable reads, one after the other, from the
+ * beginning to the end. Not read: how many. */
+
+struct stall;
+
+#define PAUSE_US (10 * US_PER_MS)
+#define READ_TIMEOUT_MS 600000 /* what is measured must not be cut off */
+
+struct stall {
+	struct ev_loop *ev;
+	struct etcd *etcd;
+	char *endpoint;
+	struct etcd_call *call;
+	int64_t asked_us;
+	int64_t longest_us;
+	ev_timer timer;
+};
+
+static void read_cb(const struct etcd_outcome *outcome UNUSED,
+                    const struct etcd_range_result *result UNUSED, void *userdata)
+{
+	struct stall *s = userdata;
+
+	s->call = NULL;
+	s->longest_us = MAX(s->longest_us, mono_now_us() - s->asked_us);
+	ev_timer_set(&s->timer, mono_to_ev(PAUSE_US), 0.);
+	ev_timer_start(s->ev, &s->timer);
+}
+
+static int ask(struct stall *s)
+{
+	const struct etcd_range range = {.key = ETCD_STR(SURVEY_KEY), .count_only = true};
+
+	s->asked_us = mono_now_us();
+	return etcd_endpoint_range(s->etcd, s->endpoint, &range, READ_TIMEOUT_MS, read_cb, s, &s->call);
+}
+
+static void stall_timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
+{
+	(void) ask(CONTAINER_OF(w, struct stall, timer));
+}
+
+/* The longest, in microseconds; the one that is under way counts too. -1 for NULL. Frees it. */
+static int64_t stall_stop(struct stall *s)
+{
+	int64_t longest_us;
+
+	if (s == NULL)
+		return -1;
+	longest_us = s->longest_us;
+	if (s->call != NULL)
+		longest_us = MAX(longest_us, mono_now_us() - s->asked_us);
+	ev_timer_stop(s->ev, &s->timer);
+	etcd_call_cancel(s->call);
+	free(s->endpoint);
+	free(s);
+	return longest_us;
+}
+
+/* NULL: there is no such endpoint. */
+static struct stall *stall_start(const struct cluster_env *env, const char *endpoint)
+{
+	struct stall *s = NEW0(struct stall);
+
+	s->ev = env->ev;
+	s->etcd = env->etcd;
+	s->endpoint = xstrdup(endpoint);
+	ev_init(&s->timer, stall_timer_cb);
+	if (ask(s) < 0) {
+		(void) stall_stop(s);
+		return NULL;
+	}
+	return s;
+}
 
 #define ACT_TIMEOUT_MS 15000
 #define LONG_TIMEOUT_MS 1200000 /* a large database, on a slow disk */

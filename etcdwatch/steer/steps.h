@@ -3,7 +3,7 @@
 
 /*
  * What is to be done to the cluster, step by step: made by the planners (plans.h), checked again
- * before each (stepcheck.h), carried out by steprun.h. Values; pure. No steps and no refusal:
+ * before each (steps.h), carried out by steprun.h. Values; pure. No steps and no refusal:
  * nothing has to be done.
  */
 
@@ -68,3 +68,61 @@ const char *step_kind_name(enum step_kind kind); /* "move-leader", ... */
 void step_text(const struct step *step, char text[static STEPS_TEXT_MAX]);
 /* {step, node, member, text, ...}; the caller owns it. */
 json_t *step_json(const struct step *step);
+
+/* --- quorumsafe --- */
+
+/*
+ * Whether a member may go, and who may lead; pure. A voter is healthy when it answers a read that
+ * takes a quorum, at an endpoint that we reach, and agrees with the others on the cluster, its
+ * leader and its members: one that we do not reach counts as one that is not there, since nobody
+ * can say that it is.
+ */
+
+#define QUORUMSAFE_TEXT_MAX 256
+
+bool quorumsafe_is_healthy(const struct survey_member *member);
+
+struct quorumsafe {
+	size_t n_voters;
+	size_t n_healthy;
+};
+struct quorumsafe quorumsafe_count(const struct survey *survey);
+/* Of so many voters. */
+size_t quorumsafe_majority(size_t n_voters);
+
+/* False, and why not: that the cluster has no majority now, or would have none then. With true,
+ * `why` says how many more losses it survives then, or "" if that does not change. */
+bool quorumsafe_may_go(const struct survey *survey, const struct survey_member *member,
+                       char why[static QUORUMSAFE_TEXT_MAX]);
+
+/* A healthy voter other than `except`, the one that has applied most; without the alarm CORRUPT.
+ * NULL: none. */
+const struct survey_member *quorumsafe_successor(const struct survey *survey,
+                                                 const struct survey_member *except);
+
+/* --- stepcheck --- */
+
+/* Between a plan and what happens meanwhile: whether a step may begin now, whether it has come
+ * about; pure. */
+
+/* False: not now, and why. */
+bool stepcheck_may_begin(const struct step *step, const struct survey *survey,
+                         char why[static STEPS_TEXT_MAX]);
+
+/* By its answer the step may have come about, or did so before; false: it has failed. */
+bool stepcheck_may_have_done(const struct step *step, const struct etcd_outcome *outcome);
+
+/* The cluster is what the step was to make of it, and is well. */
+bool stepcheck_is_done(const struct step *step, const struct survey *survey);
+
+/* Whom to tell: NULL if nobody can be. */
+const struct survey_member *stepcheck_whom(const struct step *step, const struct survey *survey);
+
+/* For the planners, too. */
+
+/* A database of that size may grow: it takes less than 95 % of its quota. */
+bool stepcheck_has_room(int64_t db_bytes, int64_t quota_bytes);
+
+/* All voters are healthy, all members have applied what the leader has, or nearly, and the
+ * alarm CORRUPT stands for nobody: one may be busy with itself for a while. */
+bool stepcheck_all_well(const struct survey *survey, char why[static STEPS_TEXT_MAX]);

@@ -17,7 +17,6 @@
 #include "etcdwatch/steer/quotas.h"
 #include "etcdwatch/steer/steprun.h"
 #include "etcdwatch/steer/tally.h"
-#include "etcdwatch/steer/upkeepdue.h"
 #include "etcdwatch/health/health.h"
 
 #define TICK_S 2.

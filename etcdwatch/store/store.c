@@ -21,8 +21,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/catalog/listing.h"
-#include "etcdwatch/catalog/trust.h"
-#include "etcdwatch/store/adopt.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/store/leftover.h"
 
 #define ENTRY_SUFFIX LISTING_ENTRY_SUFFIX
@@ -127,7 +126,7 @@ static int write_entry(struct request *q, const struct catalog_entry *entry, con
 	return r < 0 ? fail(q, r, "cannot write", path) : 0;
 }
 
-/* The file at q->path and its entry, into a directory (adopt.h has the order). */
+/* The file at q->path and its entry, into a directory (leftover.h has the order). */
 static int put(struct request *q, const char *directory)
 {
 	AUTO(free) char *file = xasprintf("%s/%s", directory, q->entry->file);

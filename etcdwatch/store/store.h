@@ -6,7 +6,7 @@
  * done by the job's disk thread, one call after the other in the order in which they come; what was
  * found last is kept here, for the loop to look at. Each call is over when `done` has been called.
  *
- * A snapshot and its entry come and go such that an entry always stands for a whole file (adopt.h).
+ * A snapshot and its entry come and go such that an entry always stands for a whole file (leftover.h).
  * What a crash leaves in between is made good by the next scan. A file that nobody knows is told,
  * not counted, and never removed.
  */
@@ -25,7 +25,7 @@
 
 struct store;
 
-/* What is kept is signed by the key (catalog/trust.h), which is borrowed; NULL: by none. */
+/* What is kept is signed by the key (catalog.h), which is borrowed; NULL: by none. */
 struct store *store_new(struct disk *disk, const char *directory, const char *job,
                         const struct signature_key *key);
 /* When the disk is gone. */

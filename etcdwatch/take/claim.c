@@ -20,7 +20,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/cluster/denied.h"
+#include "etcdwatch/cluster/doubt.h"
+#include "etcdwatch/cluster/view.h"
 
 #define RETRY_US US_PER_S
 /* Of the periods that are done, so many stay to be seen. */

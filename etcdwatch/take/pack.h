@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "etcdwatch/config/config.h"
-#include "etcdwatch/work/doing.h"
+#include "etcdwatch/work/child.h"
 
 struct pack;
 

@@ -18,8 +18,9 @@
 
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/cluster/view.h"
-#include "etcdwatch/work/doing.h"
+#include "etcdwatch/work/child.h"
 
 #define PROOF_TEXT_MAX 512
 
@@ -47,7 +48,7 @@ struct proof_result {
 	const char *reason;       /* "" if good */
 	struct proof_facts facts; /* if good, or if only HashKV differs */
 	const json_t *usage;      /* the same, as the catalogue has it; NULL: the worker did not say */
-	const json_t *members;    /* as the database lists them (listdiff.h); NULL: it did not say */
+	const json_t *members;    /* as the database lists them (catalog.h); NULL: it did not say */
 	const char *agreed;       /* the member that has the same HashKV; "": nobody was found */
 	const char *not_compared; /* then: why; "" else */
 	const char *disagreed;    /* a member that has another one; "" if none has */
@@ -73,3 +74,16 @@ int proof_start(struct ev_loop *ev, struct etcd *etcd, const struct proof_option
 const struct doing *proof_doing(const struct proof *proof);
 void proof_free(struct proof *proof); /* done is not called */
 DEFINE_AUTO(struct proof, proof_free);
+
+/* --- listdiff --- */
+
+/*
+ * Whether the member list in etcd's database is the one that etcd's MemberList gave. etcd 3.5 goes
+ * by another store than its database; 3.6 goes by the database, so a difference breaks the upgrade
+ * to 3.6 (etcd-io/etcd#19557, #20793). Names are not compared: 3.5 does not write those of members
+ * that joined later, and a member publishes its name when it starts. Pure.
+ */
+
+/* `database` is "members" of `etcdwatch-worker prove`. NULL: they agree, or one of the two is not
+ * known; else what differs, cut to CATALOG_TEXT_MAX bytes. The caller frees it. */
+char *listdiff_text(const json_t *database, const struct catalog_entry *entry);

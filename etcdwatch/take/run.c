@@ -26,7 +26,6 @@
 #include "base/mono.h"
 #include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/store/leftover.h"
-#include "etcdwatch/take/listdiff.h"
 #include "etcdwatch/take/pack.h"
 #include "etcdwatch/take/proof.h"
 #include "etcdwatch/take/take.h"

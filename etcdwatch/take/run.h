@@ -16,7 +16,7 @@
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/work/disk.h"
-#include "etcdwatch/work/doing.h"
+#include "etcdwatch/work/child.h"
 
 #define RUN_REASON_MAX 640
 

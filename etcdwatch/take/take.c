@@ -30,7 +30,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/cluster/denied.h"
+#include "etcdwatch/cluster/doubt.h"
+#include "etcdwatch/cluster/view.h"
 #include "etcdwatch/store/leftover.h"
 #include "web/digest.h"
 

@@ -16,7 +16,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/target/copies.h"
+#include "etcdwatch/target/inventory.h"
 #include "etcdwatch/config/s3words.h"
 
 /* The worker gives up by itself when nothing moves; this is for one that hangs (20 kB/s). */

@@ -16,8 +16,9 @@
 
 #include "base/cleanup.h"
 #include "etcdwatch/store/accepted.h"
-#include "etcdwatch/catalog/prune.h"
+#include "etcdwatch/catalog/retain.h"
 #include "etcdwatch/cluster/doubt.h"
+#include "etcdwatch/cluster/view.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/target/inventory.h"
 #include "etcdwatch/target/unfinished.h"

@@ -24,7 +24,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/take/due.h"
-#include "etcdwatch/target/copies.h"
+#include "etcdwatch/target/inventory.h"
 #include "etcdwatch/target/copy.h"
 #include "etcdwatch/target/look.h"
 #include "etcdwatch/target/shed.h"

@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "etcdwatch/store/accepted.h"
 #include "etcdwatch/cluster/doubt.h"
+#include "etcdwatch/cluster/view.h"
 #include "etcdwatch/config/config.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/target/copy.h"

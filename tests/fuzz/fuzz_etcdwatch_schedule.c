@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "etcdwatch/schedule/hours.h"
 #include "etcdwatch/schedule/schedule.h"
 #include "tests/fuzz/zonefile.h"
 

@@ -11,6 +11,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/catalog/catalog.h"
+#include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/cluster/view.h"
 #include "etcdwatch/job/clearing.h"
 #include "etcdwatch/job/job.h"

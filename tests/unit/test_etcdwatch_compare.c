@@ -9,7 +9,6 @@
 #include "base/fileio.h"
 #include "base/mono.h"
 #include "etcdtest/server.h"
-#include "etcdwatch/health/comparememory.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/threeseen.h"
@@ -324,7 +323,7 @@ static bool is_written(void)
 	AUTO(free) char *text = NULL;
 	size_t len;
 
-	return file_read(COMPAREMEMORY_FILE, 1024, &text, &len) == 0 && strcmp(text, wanted_text) == 0;
+	return file_read(COMPARE_FILE, 1024, &text, &len) == 0 && strcmp(text, wanted_text) == 0;
 }
 
 static void wait_until(bool (*is_so)(void), bool want)

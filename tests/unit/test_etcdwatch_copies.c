@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which snapshot goes to a target next, and in which timeline. */
-#include "etcdwatch/target/copies.h"
+#include "etcdwatch/target/inventory.h"
 
 #include "base/macro.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "tests/unit/check.h"
 #include "tests/unit/entries.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a worker's lines come to. */
-#include "etcdwatch/work/doing.h"
+#include "etcdwatch/work/child.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times of the day: what is read and what is refused; when they come, also where clocks change. */
-#include "etcdwatch/schedule/hours.h"
+#include "etcdwatch/schedule/schedule.h"
 
 #include <errno.h>
 

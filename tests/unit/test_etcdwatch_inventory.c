@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/macro.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "tests/unit/check.h"
 #include "tests/unit/entries.h"
 #include "tests/unit/scratch.h"

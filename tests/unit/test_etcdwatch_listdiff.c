@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The member list in a database, and the one that etcd gave: what counts as a difference. */
-#include "etcdwatch/take/listdiff.h"
+#include "etcdwatch/take/proof.h"
 
 #include <stdlib.h>
 #include <string.h>

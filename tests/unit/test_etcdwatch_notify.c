@@ -9,8 +9,7 @@
 
 #include "base/fileio.h"
 #include "base/mem.h"
-#include "etcdwatch/notify/notifydelay.h"
-#include "etcdwatch/notify/notifymessage.h"
+#include "etcdwatch/notify/notifyqueue.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/turn.h"

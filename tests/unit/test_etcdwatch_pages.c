@@ -10,7 +10,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/health/hostnames.h"
 #include "tests/unit/check.h"
 #include "tests/unit/etcdtest/cluster.h"
 #include "tests/unit/turn.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the catalogue of a directory or a target to what goes; and what the operator's word is. */
-#include "etcdwatch/catalog/prune.h"
+#include "etcdwatch/catalog/retain.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which segments make a chain, and which may go: tables. */
-#include "etcdwatch/record/recordchain.h"
+#include "etcdwatch/record/recordbase.h"
 
 #include "base/macro.h"
 #include "base/mono.h"

@@ -12,7 +12,7 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "tests/unit/check.h"
 #include "tests/unit/scratch.h"
 #include "tests/unit/turn.h"

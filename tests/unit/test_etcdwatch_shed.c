@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes from a target, and that nothing does while the members' data are in doubt: shed.c,
- * doubt.c and retention are the real ones; target, etcd and worker are scripted and answer at once.
+ * view.c and retention are the real ones; target, etcd and worker are scripted and answer at once.
  */
 #include "etcdwatch/target/shed.h"
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/cluster/doubt.h"
 #include "etcdwatch/cluster/view.h"
 #include "etcdwatch/target/look.h"
 #include "etcdwatch/target/removal.h"

@@ -10,8 +10,7 @@
 #include "check.h"
 #include "clustercase.h"
 #include "etcdwatch/steer/plans.h"
-#include "etcdwatch/steer/quorumsafe.h"
-#include "etcdwatch/steer/stepcheck.h"
+#include "etcdwatch/steer/steps.h"
 
 /* Steps, one a line; then "! " and the refusal. Notes are left out. */
 static char *told(const struct steps *steps)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directory of snapshots: what is kept is found again, what is odd is told and left alone. */
 #include "etcdwatch/store/store.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 
 #include <errno.h>
 #include <fcntl.h>

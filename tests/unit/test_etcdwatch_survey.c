@@ -9,8 +9,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "check.h"
-#include "etcdwatch/steer/quorumsafe.h"
-#include "etcdwatch/cluster/surveyjson.h"
+#include "etcdwatch/steer/steps.h"
 
 static struct survey *survey;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signatures of entries: each field that is signed cannot change, those that change later can, and
  * what may be taken by whom. The signed text is pinned: another one breaks every old signature. */
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 
 #include "tests/unit/catalogcase.h"
 #include "tests/unit/scratch.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is due by itself, and when. */
-#include "etcdwatch/steer/upkeepdue.h"
+#include "etcdwatch/steer/tally.h"
 
 #include "base/cleanup.h"
 #include "base/macro.h"

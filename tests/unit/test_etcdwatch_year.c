@@ -12,7 +12,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/schedule/hours.h"
+#include "etcdwatch/schedule/schedule.h"
 #include "etcdwatch/take/due.h"
 #include "tests/unit/check.h"
 

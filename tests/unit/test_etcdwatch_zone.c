@@ -14,7 +14,6 @@
 #include "base/civil.h"
 #include "base/fileio.h"
 #include "base/mem.h"
-#include "etcdwatch/schedule/zonerule.h"
 #include "tests/unit/check.h"
 
 #define BERLIN ZONE_DIRECTORY "/Europe/Berlin"

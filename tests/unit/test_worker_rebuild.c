@@ -17,7 +17,7 @@
 #include "base/mono.h"
 #include "bolt/bulk.h"
 #include "etcdwatch/worker/common/result.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/rebuild/rebuildchoice.h"
 #include "etcdwatch/worker/store/storeprogram.h"
 #include "tests/unit/boltkv.h"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/drill/drillcompare.h"
 #include "etcdwatch/worker/store/s3target.h"

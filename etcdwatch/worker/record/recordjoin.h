@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/pack/unpack.h"
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/record/recordpiece.h"

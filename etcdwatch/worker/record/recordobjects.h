@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/mono.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/record/recordpiece.h"
 #include "web/s3.h"
@@ -87,7 +87,7 @@ int recordheld_check(const struct recordheld_request *request, struct recordstor
  * Removes from a target the segments, of every node, that no snapshot kept there needs: those of
  * the cluster whose last revision is not behind the oldest kept snapshot's. What the manifest says
  * of it counts, so a segment without a readable manifest stays, and so does one whose manifest is
- * not signed as what a program may choose must be (trust.h). A segment that was never closed may
+ * not signed as what a program may choose must be (catalog.h). A segment that was never closed may
  * still be written to: it stays for RECORDPRUNE_OPEN_US behind its last change.
  */
 

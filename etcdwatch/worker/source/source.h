@@ -15,7 +15,7 @@
  * the place of another. It is never the "latest", and refused when it is named without
  * `allow_plain`.
  *
- * What comes from a store must be signed (catalog/trust.h): "latest" is one by a key that is
+ * What comes from a store must be signed (catalog.h): "latest" is one by a key that is
  * trusted, and of what is named a wrong signature is refused, and one by a strange key where keys
  * are configured. What this node's own catalogue knows of the id must agree.
  *
@@ -30,7 +30,7 @@
 #include "base/cleanup.h"
 #include "bolt/dbinfo.h"
 #include "bolt/snapshot.h"
-#include "etcdwatch/catalog/trust.h"
+#include "etcdwatch/catalog/catalog.h"
 #include "etcdwatch/worker/common/options.h"
 #include "etcdwatch/worker/common/result.h"
 #include "web/digest.h"
@@ -69,7 +69,7 @@ struct source_request {
 /* Verified snapshots that "latest" does not stand for. */
 struct source_passed {
 	size_t n_plain;    /* not encrypted, where snapshots are */
-	size_t n_unsigned; /* from here on: by their signature (catalog/trust.h) */
+	size_t n_unsigned; /* from here on: by their signature (catalog.h) */
 	size_t n_unknown;
 	size_t n_wrong;
 	size_t n_newer;

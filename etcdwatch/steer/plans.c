@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "etcdwatch/steer/plans.h"
+
+#include <stdio.h>
+
+#include "base/macro.h"
+#include "etcdwatch/steer/steps.h"
+
+/* --- plan_defrag --- */
+
 /*
  * Followers first, the leader last and not while it leads: it hands that to one that is done with
  * it. Only when all are well, since a member is as good as gone while it writes its database anew.
  * Learners are left alone: they take their data from the leader, and will be defragmented as
  * voters.
  */
-#include <stdio.h>
-
-#include "base/macro.h"
-#include "etcdwatch/steer/plans.h"
-#include "etcdwatch/steer/quorumsafe.h"
-#include "etcdwatch/steer/stepcheck.h"
 
 /* Less is not worth a stall. */
 const struct plan_defrag_options plan_defrag_by_hand = {
@@ -195,4 +198,179 @@ void plan_recover(const struct survey *survey, int64_t disk_free_bytes, struct s
 	check_disk(survey, disk_free_bytes, ret_steps);
 	steps_note(ret_steps, "who watches from an older revision has to read everything anew");
 	steps_note(ret_steps, "what is in use stays: find out what fills it, or it is full again soon");
+}
+
+/* --- plan_disarm --- */
+
+/*
+ * An alarm is a lock that somebody has to open who knows that the reason is gone. NOSPACE comes
+ * back with the next write where a database is as large as it may be; CORRUPT says that members do
+ * not agree, which no disarming heals.
+ */
+
+/* True: it may be disarmed. */
+static bool has_room(const struct survey *survey, const struct etcd_alarm *alarm,
+                     const struct plan_disarm_options *options, struct steps *steps)
+{
+	const struct survey_member *m = survey_find_id(survey, alarm->member_id);
+	const struct survey_answer *a = m != NULL ? m->answer : NULL;
+	const char *name = survey_alarm_owner(survey, alarm);
+
+	if (m == NULL)
+		return true;
+	if (a == NULL || !a->answers || a->quota_bytes <= 0) {
+		if (!options->unchecked)
+			steps_refuse(steps,
+			             "%s: its %s is not known: --unchecked disarms it nevertheless, and it "
+			             "comes back if there is no room",
+			             name, a == NULL || !a->answers ? "size" : "quota");
+		return options->unchecked;
+	}
+	if (!stepcheck_has_room(a->db_bytes, a->quota_bytes)) {
+		steps_refuse(steps,
+		             "%s has no room yet, %lld bytes of %lld: compact and defragment first, which "
+		             "'fairlead etcd recover-space' does",
+		             name, (long long) a->db_bytes, (long long) a->quota_bytes);
+		return false;
+	}
+	return true;
+}
+
+void plan_disarm(const struct survey *survey, const struct plan_disarm_options *options,
+                 struct steps *ret_steps)
+{
+	*ret_steps = (struct steps){0};
+	if (!survey->alarms_known) {
+		steps_refuse(ret_steps, "the alarms are not known: the cluster has no leader");
+		return;
+	}
+	for (size_t i = 0; i < survey->n_alarms && ret_steps->refusal[0] == '\0'; i++) {
+		const struct etcd_alarm *alarm = &survey->alarms[i];
+		const struct survey_member *m = survey_find_id(survey, alarm->member_id);
+		struct step *step;
+
+		if (alarm->type == ETCD_ALARM_CORRUPT && !options->corrupt_too) {
+			steps_note(ret_steps,
+			           "CORRUPT of %s stays: members' data differ; once you know which is right, "
+			           "--corrupt-too disarms it",
+			           survey_alarm_owner(survey, alarm));
+			continue;
+		}
+		if (alarm->type == ETCD_ALARM_NOSPACE && !has_room(survey, alarm, options, ret_steps))
+			return;
+		step = steps_add_disarm(ret_steps, survey, alarm);
+		if (alarm->type == ETCD_ALARM_NOSPACE && m != NULL && m->answer != NULL)
+			step->quota_bytes = m->answer->quota_bytes;
+	}
+}
+
+/* --- plan_members --- */
+
+/*
+ * Who leads, and who is a member. A member that leads hands that over before it goes: without, the
+ * cluster would wait for an election.
+ */
+
+/* This machine's own; should there be several, none is picked. */
+static const struct survey_member *own(const struct survey *survey, struct steps *steps)
+{
+	const struct survey_member *found = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < survey->n_members; i++) {
+		if (survey->members[i].local && survey->members[i].listed) {
+			found = &survey->members[i];
+			n++;
+		}
+	}
+	if (n == 0)
+		steps_refuse(steps, "no member of the cluster is this machine's");
+	if (n > 1)
+		steps_refuse(
+		    steps,
+		    "%zu members are this machine's, and one must be meant: remove-member takes its ID", n);
+	return n == 1 ? found : NULL;
+}
+
+static bool move_from(const struct survey *survey, const struct survey_member *member,
+                      struct steps *steps)
+{
+	const struct survey_member *to = quorumsafe_successor(survey, member);
+	struct step *step;
+
+	if (to == NULL)
+		return false;
+	step = steps_add(steps, STEP_MOVE_LEADER, member);
+	step->target = to->id;
+	(void) snprintf(step->target_name, sizeof(step->target_name), "%.*s", SURVEY_NAME_MAX - 1,
+	                survey_member_name(to));
+	return true;
+}
+
+void plan_forfeit(const struct survey *survey, struct steps *ret_steps)
+{
+	const struct survey_member *leader = survey_leader(survey);
+	const struct survey_member *member;
+
+	*ret_steps = (struct steps){0};
+	if (leader == NULL) {
+		steps_refuse(ret_steps, "the cluster has no leader: nobody answers a read");
+		return;
+	}
+	/* Of several that are this machine's, the one that leads is meant. */
+	member = leader->local ? leader : own(survey, ret_steps);
+	if (member == NULL)
+		return;
+	if (member != leader)
+		steps_note(ret_steps, "%s leads already, not %s", survey_member_name(leader),
+		           survey_member_name(member));
+	else if (!move_from(survey, member, ret_steps))
+		steps_refuse(ret_steps, "no other voter is healthy: nobody can lead instead of %s",
+		             survey_member_name(member));
+}
+
+static void plan_going(const struct survey *survey, const struct survey_member *member,
+                       struct steps *steps)
+{
+	char why[QUORUMSAFE_TEXT_MAX];
+
+	if (!quorumsafe_may_go(survey, member, why)) {
+		steps_refuse(steps, "%s must not go: %s", survey_member_name(member), why);
+		return;
+	}
+	if (why[0] != '\0')
+		steps_note(steps, "%s", why);
+	if (member == survey_leader(survey) && !move_from(survey, member, steps)) {
+		steps_refuse(steps, "%s leads, and no other voter may: the others have the alarm CORRUPT",
+		             survey_member_name(member));
+		return;
+	}
+	(void) steps_add(steps, STEP_REMOVE, member);
+	steps_note(steps,
+	           "its etcd ends, and cannot come back with the data that it has: before it joins "
+	           "again, move its data directory aside");
+}
+
+void plan_leave(const struct survey *survey, struct steps *ret_steps)
+{
+	const struct survey_member *member;
+
+	*ret_steps = (struct steps){0};
+	member = own(survey, ret_steps);
+	if (member != NULL)
+		plan_going(survey, member, ret_steps);
+}
+
+void plan_remove(const struct survey *survey, const char *word, struct steps *ret_steps)
+{
+	const struct survey_member *member = survey_find(survey, word);
+
+	*ret_steps = (struct steps){0};
+	if (survey_count(survey, word) > 1)
+		steps_refuse(ret_steps, "%zu members are called '%s': say which by its ID",
+		             survey_count(survey, word), word);
+	else if (member == NULL)
+		steps_refuse(ret_steps, "no member '%s': 'fairlead etcd members' lists them", word);
+	else
+		plan_going(survey, member, ret_steps);
 }
