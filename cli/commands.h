@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What `fairlead` can do, as one const table: parsing, help and the completion of shells read it,
- * and nothing else says what there is. Pure.
+ * What `fairlead` can do, as const tables of commands and of the options that several of them have in
+ * common: parsing, help and the completion of shells read them, and nothing else says what there is.
+ * Pure.
  */
 
 #include <stdbool.h>
@@ -11,7 +12,38 @@
 #include <stdint.h>
 
 #include "cli/common/cli.h"
-#include "cli/options.h"
+
+/* Indices of cli_common_options. The first ones are taken by every command. */
+enum cli_common {
+	CLI_OPTION_OUTPUT,
+	CLI_OPTION_RUNTIME_DIR,
+	CLI_OPTION_COLOR,
+	CLI_OPTION_NODES,
+	CLI_OPTION_VIA,
+	CLI_OPTION_HELP,
+	CLI_OPTION_VERSION,
+	CLI_N_GLOBAL,
+	CLI_OPTION_WATCH = CLI_N_GLOBAL,
+	CLI_OPTION_NO_DIGEST,
+	CLI_OPTION_REVISION,
+	CLI_OPTION_PREFIX,
+	CLI_OPTION_DEPTH,
+	CLI_OPTION_LOCAL,
+	CLI_OPTION_TARGET,
+	CLI_OPTION_CONFIRM_WITHIN,
+	CLI_OPTION_EVEN_WITHOUT_QUORUM,
+	CLI_OPTION_FORCE,
+	CLI_OPTION_DRY_RUN,
+	CLI_OPTION_YES,
+	CLI_OPTION_ALL,
+	CLI_OPTION_CORRUPT_TOO,
+	CLI_OPTION_UNCHECKED,
+	CLI_N_COMMON,
+};
+
+extern const struct cli_option cli_common_options[CLI_N_COMMON];
+
+#define CLI_TAKES(common) (UINT64_C(1) << CLI_OPTION_##common)
 
 struct cli_command {
 	const char *name;      /* one to three words */
@@ -37,7 +69,7 @@ struct cli_command {
 #define CLI_READS (UINT64_C(1) << 62)
 #define CLI_OWN_NODES (UINT64_C(1) << 61)
 
-/* Whether it takes the common option with this index. */
+/* Whether it takes the common option with this index, and has none of its own of that name. */
 bool cli_command_takes(const struct cli_command *command, size_t common);
 
 extern const struct cli_command cli_commands[];

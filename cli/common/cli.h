@@ -4,15 +4,19 @@
 /*
  * What the commands of `fairlead` share: the global options, the exit codes, and the one way in
  * which a daemon is asked and its refusal explained. A command returns its exit code.
+ *
+ * JSON as YAML: blocks for what has something in it, and every text in quotes, which YAML reads as
+ * JSON does.
  */
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "cli/common/client.h"
-#include "cli/common/color.h"
+#include "cli/common/table.h"
 
 /* Stable: fairlead(1) lists them. */
 enum cli_exit {
@@ -205,3 +209,6 @@ void record_render(FILE *out, const json_t *objects, int64_t wall_now_us);
 int record_code(const json_t *objects);
 void etcdwatch_render_jobs(FILE *out, const json_t *objects, int64_t wall_now_us);
 void etcdwatch_render_key(FILE *out, const json_t *objects, int64_t wall_now_us);
+
+/* One document, with the line that begins it. */
+void yaml_print(FILE *out, json_t *value);

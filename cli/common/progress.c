@@ -14,7 +14,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
-#include "cli/common/size.h"
 #include "cli/common/table.h"
 
 #define SAMPLE_US (450 * US_PER_MS)

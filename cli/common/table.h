@@ -2,24 +2,47 @@
 #pragma once
 
 /*
+ * Colours for the words that say how something is, and for nothing else: what is good, what wants a
+ * look, what is bad. What goes to standard output has them, and only if that is a terminal, unless
+ * somebody says otherwise.
+ *
  * A table for people: a header, rows, columns as wide as their widest cell, two spaces between
  * them, nothing behind the last. Numbers are right-aligned so that they line up. What comes from a
  * daemon may hold anything, so control characters are shown as '?': a name must not drive the
  * terminal.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/macro.h"
 
+enum color_when {
+	COLOR_AUTO,
+	COLOR_ALWAYS,
+	COLOR_NEVER,
+};
+
+/* Whether there are to be colours. no_color is $NO_COLOR (https://no-color.org), term is $TERM;
+ * each may be NULL. Pure. */
+bool color_is_wanted(enum color_when when, bool is_terminal, const char *no_color,
+                     const char *term);
+
+/* Decides it for what is printed from now on; there are none before. */
+void color_setup(enum color_when when);
+
+/* Prints a state, with control characters as '?'; its first word has the colour that it has
+ * everywhere, if it has one. */
+void color_print_state(FILE *out, const char *state);
+
 struct table;
 
 enum table_align {
 	TABLE_LEFT,
 	TABLE_RIGHT,
-	TABLE_STATE, /* left, and what it says of a state may have a colour (color.h) */
+	TABLE_STATE, /* left, and what it says of a state may have a colour */
 };
 
 struct table_column {

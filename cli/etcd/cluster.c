@@ -14,10 +14,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/common/color.h"
-#include "cli/common/fields.h"
-#include "cli/common/size.h"
 #include "cli/common/table.h"
+#include "cli/common/fields.h"
 
 static void warn(FILE *out, const json_t *object, const char *text)
 {

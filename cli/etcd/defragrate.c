@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
-#include "cli/common/size.h"
 
 static bool is_defragment(const json_t *step)
 {

@@ -7,10 +7,8 @@
 
 #include "base/macro.h"
 #include "base/mono.h"
-#include "cli/common/color.h"
-#include "cli/common/fields.h"
-#include "cli/common/size.h"
 #include "cli/common/table.h"
+#include "cli/common/fields.h"
 
 static void line(FILE *out, const char *name, const char *text)
 {

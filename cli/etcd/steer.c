@@ -16,7 +16,6 @@
 #include "base/mono.h"
 #include "cli/common/fields.h"
 #include "cli/common/progress.h"
-#include "cli/common/size.h"
 #include "cli/common/table.h"
 #include "cli/etcd/defragrate.h"
 

@@ -1,32 +1,144 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fairlead init`: looks at the node, decides, and writes the configuration. It only reads, and
- * writes that one file; an existing one stays unless it is told to replace it.
+ * `fairlead init`: looks at the node, decides, and writes the configuration. It only reads, and writes
+ * that one file; an existing one stays unless it is told to replace it.
  */
-#include "cli/common/cli.h"
+#include "cli/common/texts.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/addr.h"
+#include "base/cleanup.h"
 #include "base/conf.h"
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "cli/common/cli.h"
+#include "cli/common/fields.h"
 #include "cli/common/output.h"
 #include "cli/common/worker.h"
 #include "cli/init/initchoice.h"
-#include "cli/init/initcluster.h"
+#include "cli/init/initfacts.h"
 #include "cli/init/initfiles.h"
-#include "cli/init/initlinks.h"
-#include "cli/init/initold.h"
-#include "cli/init/initothers.h"
-#include "cli/init/initprobe.h"
 #include "cli/init/initprobecert.h"
-#include "cli/init/inittext.h"
+
+static const struct conf_node *step(const struct conf_node *map, const char *key)
+{
+	return map != NULL && map->shape == CONF_MAP ? conf_node_find(map, key) : NULL;
+}
+
+static void add(struct texts *vips, const struct conf_node *name)
+{
+	if (name != NULL && name->shape == CONF_SCALAR && !conf_node_is_null(name))
+		texts_add(vips, "%s", name->text);
+}
+
+static void add_interface(struct texts *vips, const struct conf_node *interface)
+{
+	const struct conf_node *vlans = step(interface, "vlans");
+
+	add(vips, step(step(interface, "vip"), "ip"));
+	for (size_t i = 0; vlans != NULL && vlans->shape == CONF_LIST && i < vlans->n; i++)
+		add(vips, step(step(vlans->values[i], "vip"), "ip"));
+}
+
+static void add_document(struct texts *vips, const struct conf_node *document)
+{
+	const struct conf_node *kind = step(document, "kind");
+	const struct conf_node *list = step(step(step(document, "machine"), "network"), "interfaces");
+
+	for (size_t i = 0; list != NULL && list->shape == CONF_LIST && i < list->n; i++)
+		add_interface(vips, list->values[i]);
+	if (kind != NULL && kind->shape == CONF_SCALAR &&
+	    (strcmp(kind->text, "Layer2VIPConfig") == 0 || strcmp(kind->text, "HCloudVIPConfig") == 0))
+		add(vips, step(document, "name"));
+}
+
+static void initold_vips(const char *path, struct texts *ret_vips)
+{
+	AUTO(conf_free) struct conf *conf = conf_new();
+	const struct conf_node *document;
+
+	conf_add_path(conf, path);
+	for (size_t i = 0; (document = conf_document(conf, i)) != NULL; i++)
+		add_document(ret_vips, document);
+}
+
+/* --- whether an address is free --- */
+
+/*
+ * ARP and neighbour discovery of our own would need a capability; the kernel's own does not. What
+ * came of it stands in its table of neighbours.
+ */
+
+#define DISCARD_PORT 9
+#define WAIT_US (2 * US_PER_S)
+#define LOOK_AGAIN_US (100 * US_PER_MS)
+#define IP_BYTES_MAX 65536
+
+static bool send_datagram(const struct addr *addr)
+{
+	struct sockaddr_in in4 = {.sin_family = AF_INET, .sin_port = htons(DISCARD_PORT)};
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(DISCARD_PORT)};
+	bool is_4 = addr->family == AF_INET;
+	AUTO(close) int fd = socket(addr->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	memcpy(&in4.sin_addr, addr->bytes, sizeof(in4.sin_addr));
+	memcpy(&in6.sin6_addr, addr->bytes, sizeof(in6.sin6_addr));
+	return fd >= 0 &&
+	       sendto(fd, "", 1, 0, is_4 ? (struct sockaddr *) &in4 : (struct sockaddr *) &in6,
+	              is_4 ? sizeof(in4) : sizeof(in6)) >= 0;
+}
+
+/* Whether the kernel knows a MAC for it. */
+static bool has_neighbour(const char *text, struct mac *ret_mac)
+{
+	const char *const words[] = {"ip", "-json", "neighbour", "show", "to", text, NULL};
+	struct output output;
+	json_t *list = NULL;
+	const json_t *item;
+	const char *mac;
+	bool found = false;
+	size_t i;
+
+	if (output_run(words, WAIT_US, IP_BYTES_MAX, &output) == 0)
+		list = json_loads(output.text, 0, NULL);
+	json_array_foreach(list, i, item)
+	{
+		mac = field_text(item, "lladdr");
+		found = found || (mac != NULL && mac_parse(mac, ret_mac) == 0);
+	}
+	json_decref(list);
+	output_fini(&output);
+	return found;
+}
+
+static bool initprobe_is_answered(const struct addr *addr, struct mac *ret_mac)
+{
+	int64_t deadline_us = mono_now_us() + WAIT_US;
+	char text[ADDR_TEXT_MAX];
+
+	(void) addr_format(addr, text);
+	if (!send_datagram(addr))
+		return false;
+	while (!has_neighbour(text, ret_mac)) {
+		if (mono_now_us() >= deadline_us)
+			return false;
+		(void) usleep(LOOK_AGAIN_US);
+	}
+	return true;
+}
+
+/* --- all of it --- */
 
 #define HOSTNAME_BYTES 256
 #define CONFIG_BYTES_MAX (4 << 20)

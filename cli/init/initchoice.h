@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* From what was found and what was asked for to what is written: roles, links, VIPs. Pure. */
+/*
+ * From what was found and what was asked for to what is written: roles, links, VIPs; and the
+ * configuration with comments that it comes to. Pure.
+ */
+
+#include <stdio.h>
 
 #include "cli/init/initfacts.h"
 
@@ -35,3 +40,7 @@ void initchoice_fini(struct initchoice *choice);
 
 /* "eth0 (10.0.0.11/24, fd00::11/64; default route)"; to be freed. */
 char *initchoice_describe_link(const struct initfacts_link *link);
+
+/* network: documents that say what it is; NULL: it stays with whatever makes it. */
+void inittext_write(FILE *out, const struct initfacts *facts, const struct initwish *wish,
+                    const struct initchoice *choice, const char *network);

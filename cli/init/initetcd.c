@@ -3,7 +3,7 @@
  * One table of the options that matter, and a reader for each place where they may stand. Places
  * are read from what runs to what would run at the next start.
  */
-#include "cli/init/initetcd.h"
+#include "cli/init/initfacts.h"
 
 #include <ctype.h>
 #include <dirent.h>

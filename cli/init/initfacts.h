@@ -2,16 +2,20 @@
 #pragma once
 
 /*
- * What `fairlead init` found on a node: values only. Paths are those of the node, without the root
- * that they were read below. Texts are owned; NULL: not found.
+ * What `fairlead init` finds on a node: what of Kubernetes and etcd is there, and their files; how
+ * etcd was told to run; the links that may carry a VIP; what else does what fairlead is to do.
+ * Values only. Paths are those of the node, without the root that they were read below. Texts are
+ * owned; NULL: not found.
  */
 
+#include <jansson.h>
 #include <linux/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/addr.h"
+#include "base/conf.h"
 #include "cli/common/texts.h"
 
 enum init_kind {
@@ -90,3 +94,46 @@ void initfacts_fini(struct initfacts *facts);
 
 /* "k3s", for sentences. */
 const char *initfacts_kind_name(enum init_kind kind);
+
+void initcluster_look(const char *root, struct initfacts *facts);
+
+enum initetcd_option {
+	INITETCD_DATA_DIR,
+	INITETCD_LISTEN,
+	INITETCD_CERT,
+	INITETCD_KEY,
+	INITETCD_CA,
+	INITETCD_CLUSTER,
+	INITETCD_N_OPTIONS,
+};
+
+struct initetcd {
+	char *values[INITETCD_N_OPTIONS]; /* NULL: not said; the first to say it counts */
+};
+
+void initetcd_fini(struct initetcd *etcd);
+
+/* The words of a command line, "--key=value" or "--key" and "value". */
+void initetcd_take_words(struct initetcd *etcd, const struct texts *words);
+
+/* The arguments of the first container of a static pod. */
+void initetcd_take_pod(struct initetcd *etcd, const struct conf_node *pod);
+void initetcd_pod_words(const struct conf_node *pod, struct texts *ret_words);
+
+/* An etcd that is a service or only a process: whether there is one that runs, or below the root of
+ * an image, one that is installed. Else *ret_stopped is the unit of one that does not run, or NULL.
+ */
+bool initetcd_take_service(struct initetcd *etcd, const char *root, const char **ret_stopped);
+
+/* Where a client on this node reaches it; to be freed. */
+char *initetcd_endpoint(const struct initetcd *etcd);
+/* Hosts of the members that it was begun with. */
+void initetcd_hosts(const struct initetcd *etcd, struct texts *ret_hosts);
+
+/* From the objects of `ip -json -details address` and `ip -json route show default`. Pure. */
+void initlinks_take(const json_t *addresses, const json_t *routes, struct initfacts *facts);
+
+/* Asks ip(8) on the running system. Without it nothing is known of links. */
+void initlinks_look(struct initfacts *facts);
+
+void initothers_look(const char *root, struct initfacts *facts);

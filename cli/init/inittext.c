@@ -4,7 +4,7 @@
  * comments. A line `---` stands only before a document, so that all that is commented out belongs
  * to the one above it.
  */
-#include "cli/init/inittext.h"
+#include "cli/init/initchoice.h"
 
 #include <string.h>
 

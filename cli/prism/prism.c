@@ -13,10 +13,8 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/common/color.h"
-#include "cli/common/fields.h"
 #include "cli/common/table.h"
-#include "cli/common/upstream.h"
+#include "cli/common/fields.h"
 
 #define SCREEN_COLUMNS 80
 #define AGE_MAX_S 1e10 /* what is older is no age */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "cli/common/cli.h"
-#include "cli/common/snapshotoptions.h"
 #include "cli/common/snapshotsource.h"
 #include "cli/common/texts.h"
 #include "cli/common/worker.h"

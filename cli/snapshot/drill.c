@@ -14,10 +14,9 @@
 #include "base/macro.h"
 #include "base/mono.h"
 #include "cli/common/cli.h"
-#include "cli/common/color.h"
+#include "cli/common/table.h"
 #include "cli/common/fields.h"
 #include "cli/common/progress.h"
-#include "cli/common/table.h"
 #include "cli/common/worker.h"
 #include "cli/snapshot/file.h"
 

@@ -12,11 +12,8 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/snapshot/drill.h"
-#include "cli/common/color.h"
-#include "cli/common/fields.h"
-#include "cli/common/sent.h"
-#include "cli/common/size.h"
 #include "cli/common/table.h"
+#include "cli/common/fields.h"
 
 /* --- jobs --- */
 

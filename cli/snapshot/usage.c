@@ -17,7 +17,6 @@
 #include "bolt/usage.h"
 #include "cli/common/cli.h"
 #include "cli/common/fields.h"
-#include "cli/common/size.h"
 #include "cli/common/table.h"
 #include "cli/snapshot/file.h"
 

@@ -4,8 +4,11 @@
 /*
  * What a node's answers come to: a line for each thing that is there, and what wants attention with
  * what to do about it. Pure; the board copies all text.
+ *
+ * A board for people, and as JSON. Pure.
  */
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -79,3 +82,10 @@ void board_snapshots(struct board *board, const json_t *jobs, const json_t *heal
 void board_record(struct board *board, const json_t *objects);
 void board_net(struct board *board, const json_t *objects);
 void board_ports(struct board *board, const struct node_reply replies[static NODE_QUESTIONS]);
+
+/* No line is longer than `width`, unless a word is. At the end what wants attention, the worst
+ * first, and what to do. */
+void board_print(FILE *out, const struct board *board, size_t width);
+
+/* One object: fairlead(1) has its keys. The caller owns it. */
+json_t *board_json(const struct board *board);

@@ -10,7 +10,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/status/board_render.h"
+#include "cli/status/board.h"
 
 #define TIMEOUT_US (5 * US_PER_S)
 #define WATCH_US US_PER_S

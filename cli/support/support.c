@@ -16,7 +16,7 @@
 
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/status/board_render.h"
+#include "cli/status/board.h"
 #include "cli/support/collect.h"
 
 #define SUMMARY "SUMMARY.md"

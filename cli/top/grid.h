@@ -5,8 +5,12 @@
  * A screen, or a piece of one, as cells: a character each, and what it means, from which whoever
  * shows it makes a colour. Pure. What is put outside of it is cut off; a character that would not
  * take one column, or could drive the terminal, becomes '?'.
+ *
+ * Small pictures in a grid, in eighths of a character, or of plain ASCII where the terminal has no
+ * more. Pure.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,3 +62,12 @@ void grid_copy(struct grid *grid, size_t row, size_t column, const struct grid *
                size_t n);
 /* Everything in these rows and columns becomes dim: it is no longer so. */
 void grid_dim(struct grid *grid, size_t row, size_t column, size_t rows, size_t columns);
+
+/* A bar of `width` cells, of which `part` (0 to 1) is full: the column behind it. */
+size_t graph_bar(struct grid *grid, size_t row, size_t column, size_t width, double part,
+                 enum grid_ink ink, bool is_ascii);
+
+/* The last `width` of n samples, each as high as it is in comparison with the highest of them; one
+ * that is below 0 is a gap. They end at the right: the column behind it. */
+size_t graph_spark(struct grid *grid, size_t row, size_t column, size_t width,
+                   const double *samples, size_t n, enum grid_ink ink, bool is_ascii);

@@ -2,13 +2,42 @@
 #pragma once
 
 /*
+ * What has happened on the node while somebody looked, found by comparing each answer with the one
+ * before it; and what the daemons tell of the time before. Pure.
+ *
  * What is known of the node: the last good answer to each question and how old it is, what the last
  * attempt came to, the round-trip times of the last minute, and events. Pure: times are given.
  */
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "cli/top/events.h"
+#include "base/macro.h"
+#include "cli/status/board.h"
+
+#define EVENTS_MAX 200 /* the oldest go */
+
+struct event {
+	int64_t wall_us;
+	enum board_level level;
+	char *text;
+};
+
+struct events {
+	struct event items[EVENTS_MAX]; /* by their time, the oldest first */
+	size_t n;
+};
+
+void events_fini(struct events *events);
+
+void events_add(struct events *events, int64_t wall_us, enum board_level level, const char *fmt,
+                ...) PRINTF_LIKE(4, 5);
+
+/* `before` is NULL with the first answer to that question. */
+void events_compare(struct events *events, enum node_question question, const json_t *before,
+                    const json_t *now, int64_t wall_us);
 
 #define MODEL_SAMPLES 60
 

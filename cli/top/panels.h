@@ -31,18 +31,10 @@ struct panel_kind {
 
 extern const struct panel_kind panel_kinds[PANELS];
 
-void panel_vip(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
-               bool is_ascii);
-void panel_prism(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
-                 bool is_ascii);
 void panel_etcd(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
                 bool is_ascii);
 void panel_snapshots(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
                      bool is_ascii);
-void panel_net(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
-               bool is_ascii);
-void panel_events(struct grid *grid, const struct model *model, int64_t now_us, int64_t wall_us,
-                  bool is_ascii);
 
 /* How wide the column of this key is, with a blank behind it, for the widest of them. */
 size_t panel_column(const json_t *objects, const char *key, size_t min, size_t max);

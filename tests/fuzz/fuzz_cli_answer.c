@@ -20,7 +20,6 @@
 #include "cli/snapshot/jobs_render.h"
 #include "cli/snapshot/usage.h"
 #include "cli/status/board.h"
-#include "cli/status/board_render.h"
 #include "cli/top/model.h"
 
 DEFINE_AUTO(json_t, json_decref);

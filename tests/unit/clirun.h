@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "base/words.h"
 #include "cli/common/cli.h"
-#include "cli/common/yaml.h"
 #include "tests/unit/check.h"
 
 static char clirun_dir[] = "/tmp/fairlead-cli-XXXXXX";

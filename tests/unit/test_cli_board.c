@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What `fairlead status` makes of given answers, to the byte. test_cli_status.c has the program. */
-#include "cli/status/board_render.h"
+#include "cli/status/board.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "cli/common/yaml.h"
 #include "tests/unit/check.h"
 
 typedef void (*render_fn)(FILE *out, const json_t *objects, int64_t wall_now_us);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When there are colours, and which words have them. */
-#include "cli/common/color.h"
+#include "cli/common/table.h"
 
 #include "base/mem.h"
-#include "cli/common/table.h"
 #include "tests/unit/check.h"
 
 static const struct {

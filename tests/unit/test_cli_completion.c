@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scripts for shells, in the shells: every command, option and value is offered where it fits.
  */
-#include "cli/shells.h"
+#include "cli/commands.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +100,7 @@ static void ask_all(void)
 		for (const struct cli_option *o = c->own; o != NULL && o->name != NULL; o++)
 			ask_option(c, o);
 		for (size_t k = 0; k < CLI_N_COMMON; k++) {
-			if (shells_has(c, k))
+			if (k != CLI_OPTION_VERSION && cli_command_takes(c, k))
 				ask_option(c, &cli_common_options[k]);
 		}
 	}

@@ -18,7 +18,7 @@
 #include "cli/restore/restoreoptions.h"
 #include "cli/snapshot/drill.h"
 #include "cli/snapshot/jobs_render.h"
-#include "cli/status/board_render.h"
+#include "cli/status/board.h"
 #include "tests/unit/check.h"
 
 #define NOW_US (INT64_C(1767225600) * US_PER_S) /* 2026-01-01T00:00:00Z */

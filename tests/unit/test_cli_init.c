@@ -20,12 +20,8 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "base/words.h"
-#include "cli/init/initcluster.h"
-#include "cli/init/initetcd.h"
+#include "cli/init/initfacts.h"
 #include "cli/init/initfiles.h"
-#include "cli/init/initlinks.h"
-#include "cli/init/initothers.h"
-#include "cli/init/inittext.h"
 #include "tests/unit/check.h"
 
 #define CASES "tests/config/init"

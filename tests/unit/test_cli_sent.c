@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is said of an upload: how far it is, how fast, and how long it still takes by that. */
-#include "cli/common/sent.h"
+#include "cli/common/fields.h"
 
 #include <stdlib.h>
 

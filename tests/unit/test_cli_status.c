@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "cli/status/board_render.h"
+#include "cli/status/board.h"
 #include "tests/unit/clirun.h"
 #include "tests/unit/nodeanswers.h"
 #include "tests/unit/scripted.h"

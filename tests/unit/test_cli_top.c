@@ -13,7 +13,7 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/top/graph.h"
+#include "cli/top/grid.h"
 #include "tests/unit/check.h"
 
 #define WALL_US (INT64_C(1767225600) * US_PER_S) /* 2026-01-01T00:00:00Z */

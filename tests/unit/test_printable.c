@@ -12,7 +12,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "cli/common/table.h"
-#include "cli/common/yaml.h"
+#include "cli/common/cli.h"
 #include "tests/unit/check.h"
 
 static const struct range {

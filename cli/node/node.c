@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `fairlead metrics DAEMON`: the page a scraper would get. */
+/* `fairlead metrics DAEMON`: the page a scraper would get. `fairlead version`. */
 #include "cli/common/cli.h"
 
 #include <stdio.h>
@@ -80,5 +80,22 @@ int cli_metrics(const struct cli *cli, int argc UNUSED, char **argv)
 		cli_print_answer(cli, answer);
 	else
 		print_text(text != NULL ? text : "");
+	return CLI_OK;
+}
+
+/* --- version --- */
+
+/* As --version, and also as JSON and on several nodes. */
+int cli_version(const struct cli *cli, int argc UNUSED, char **argv UNUSED)
+{
+	json_t *object;
+
+	if (cli->output == CLI_TABLE) {
+		(void) puts("fairlead " FAIRLEAD_VERSION);
+		return CLI_OK;
+	}
+	object = json_pack("{s:s}", "version", FAIRLEAD_VERSION);
+	cli_print(cli, object);
+	json_decref(object);
 	return CLI_OK;
 }
