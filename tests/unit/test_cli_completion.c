@@ -127,6 +127,18 @@ static void write_text(const char *name, void (*print)(FILE *out))
 		print(f);
 }
 
+/* The script of a shell, into a file. */
+static void write_script(const char *line, const char *name)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		clirun_become(line, name, "err");
+	(void) waitpid(pid, &status, 0);
+	CHECK_EQ_INT(status, 0);
+}
+
 static void print_questions(FILE *out)
 {
 	for (size_t i = 0; i < n_questions; i++)
@@ -197,8 +209,8 @@ int main(void)
 	make = xasprintf("mkdir -p %s/completions %s/there/folder && : >%s/there/file", clirun_dir,
 	                 clirun_dir, clirun_dir);
 	CHECK_EQ_INT(system(make), 0);
-	write_text("completions/fairlead", shells_bash);
-	write_text("_fairlead", shells_zsh);
+	write_script("completion bash", "completions/fairlead");
+	write_script("completion zsh", "_fairlead");
 	ask_all();
 	write_text("asked", print_questions);
 	check_shell("bash");
