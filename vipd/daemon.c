@@ -215,13 +215,13 @@ static void suspect(const char *reason, void *userdata)
 	}
 }
 
-static void member_changed_cb(bool leads, bool is_silent, void *userdata)
+static void member_changed_cb(bool leads, bool is_silent, bool in_doubt, void *userdata)
 {
 	struct daemon *d = userdata;
 
 	for (size_t i = 0; i < d->n_vips; i++)
 		vip_set_member(d->vips[i], leads, is_silent);
-	if (is_silent)
+	if (in_doubt)
 		suspect("the etcd member of this node does not answer", d);
 }
 

@@ -26,6 +26,8 @@ struct localmember {
 	bool is_silent;
 	unsigned unanswered; /* questions in a row */
 	ev_timer timer;
+	ev_timer look; /* at the connection */
+	bool was_connected;
 	struct etcd_call *call;
 };
 
@@ -68,11 +70,11 @@ static void set(struct localmember *m, bool leads, bool answered)
 
 	m->unanswered = answered ? 0 : MIN(m->unanswered + 1, LOCALMEMBER_FALL);
 	is_silent = m->unanswered == LOCALMEMBER_FALL;
-	if (m->leads == leads && m->is_silent == is_silent && !is_silent)
+	if (m->leads == leads && m->is_silent == is_silent && answered)
 		return;
 	m->leads = leads;
 	m->is_silent = is_silent;
-	m->changed(leads, is_silent, m->userdata);
+	m->changed(leads, is_silent, !answered, m->userdata);
 }
 
 static void status_cb(const struct etcd_outcome *outcome, const struct etcd_status *status,
@@ -105,6 +107,17 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	assert(r >= 0);
 }
 
+static void look_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
+{
+	struct localmember *m = CONTAINER_OF(w, struct localmember, look);
+	const char *endpoint = find_local_endpoint(m);
+	bool is_connected = endpoint != NULL && etcd_endpoint_is_connected(m->etcd, endpoint);
+
+	if (m->was_connected && !is_connected)
+		ev_feed_event(ev, &m->timer, EV_TIMER);
+	m->was_connected = is_connected;
+}
+
 struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struct rtnl *rtnl,
                                     const struct clusterid *cluster, localmember_changed_fn changed,
                                     void *userdata)
@@ -119,6 +132,9 @@ struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struc
 	m->userdata = userdata;
 	ev_timer_init(&m->timer, timer_cb, 0., mono_to_ev(LOCALMEMBER_INTERVAL_US));
 	ev_timer_start(ev, &m->timer);
+	ev_timer_init(&m->look, look_cb, mono_to_ev(LOCALMEMBER_LOOK_US),
+	              mono_to_ev(LOCALMEMBER_LOOK_US));
+	ev_timer_start(ev, &m->look);
 	return m;
 }
 
@@ -127,6 +143,7 @@ void localmember_free(struct localmember *m)
 	if (m == NULL)
 		return;
 	ev_timer_stop(m->ev, &m->timer);
+	ev_timer_stop(m->ev, &m->look);
 	etcd_call_cancel(m->call);
 	free(m);
 }

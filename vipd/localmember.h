@@ -11,7 +11,7 @@
  * Does it answer at all? The API server of this node works with it, so this stands in for an API
  * server that does not tell whether it is ready (health.h). It is silent after LOCALMEMBER_FALL
  * questions in a row without an answer; a refusal is an answer, and where there is no member, none
- * is silent.
+ * is silent. When the connection to it breaks, it is asked at once.
  */
 
 #include <ev.h>
@@ -28,9 +28,11 @@ struct localmember;
 
 #define LOCALMEMBER_INTERVAL_US (2 * US_PER_S)
 #define LOCALMEMBER_FALL 2u
+/* How often the connection is looked at. */
+#define LOCALMEMBER_LOOK_US (250 * US_PER_MS)
 
-/* Any of it changed, or the member is silent still. */
-typedef void (*localmember_changed_fn)(bool leads, bool is_silent, void *userdata);
+/* Any of it changed, or a question had no answer again. in_doubt: the last one had none. */
+typedef void (*localmember_changed_fn)(bool leads, bool is_silent, bool in_doubt, void *userdata);
 
 struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struct rtnl *rtnl,
                                     const struct clusterid *cluster, localmember_changed_fn changed,

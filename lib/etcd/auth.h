@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "etcd/etcd.h"
-#include "etcd/verdict.h"
+#include "etcd/rpc.h"
 
 struct auth;
 

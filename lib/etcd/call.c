@@ -8,7 +8,7 @@
  *   every endpoint refused to connect  -> -EHOSTUNREACH, without waiting for the deadline
  *   deadline                           -> -ETIMEDOUT, or -EHOSTUNREACH if nothing ever left
  *
- * An attempt that decides nothing (verdict.h) makes room for the next. The first that decides
+ * An attempt that decides nothing (verdict_of()) makes room for the next. The first that decides
  * settles the call: the others are cancelled, then the user is told, as the last act. An answer of
  * a cluster that is not meant decides nothing, and rules its endpoint out.
  *
@@ -32,8 +32,6 @@
 #include "etcd/client.h"
 #include "etcd/proto/etcd.pb-c.h"
 #include "etcd/rpc.h"
-#include "etcd/unpack.h"
-#include "etcd/verdict.h"
 
 #define BACKOFF_FIRST_US (50 * US_PER_MS)
 #define BACKOFF_MAX_US (400 * US_PER_MS)

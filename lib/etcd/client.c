@@ -15,14 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fileio.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcd/auth.h"
 #include "etcd/call.h"
-#include "etcd/cluster.h"
-#include "etcd/pem.h"
+#include "etcd/channel.h"
 #include "etcd/pool.h"
 #include "etcd/queue.h"
 #include "etcd/url.h"
@@ -171,4 +171,11 @@ void etcd_add_endpoints(struct etcd *etcd, const char *const *endpoints, size_t 
 size_t etcd_endpoints(const struct etcd *etcd, const char *const **ret_endpoints)
 {
 	return pool_urls(etcd->pool, ret_endpoints);
+}
+
+bool etcd_endpoint_is_connected(const struct etcd *etcd, const char *endpoint)
+{
+	const struct endpoint *found = pool_find(etcd->pool, endpoint);
+
+	return found != NULL && channel_state(endpoint_channel(found)) == CHANNEL_READY;
 }

@@ -475,3 +475,6 @@ void etcd_snapshot_cancel(struct etcd_snapshot *snapshot);
 /* All endpoints in use now, the configured ones first, then discovered ones. Borrowed until the
  * next turn of the loop. */
 size_t etcd_endpoints(const struct etcd *etcd, const char *const **ret_endpoints);
+
+/* There is a connection to it now, if it is one of etcd_endpoints(). Asks nothing. */
+bool etcd_endpoint_is_connected(const struct etcd *etcd, const char *endpoint);

@@ -108,12 +108,6 @@ int etcd_lease_ttl(struct etcd *etcd, int64_t id, etcd_lease_fn fn, void *userda
 	return 0;
 }
 
-static void deliver_revoke(const struct etcd_outcome *outcome,
-                           const ProtobufCMessage *response UNUSED, call_user_fn fn, void *userdata)
-{
-	((etcd_done_fn) fn)(outcome, userdata);
-}
-
 int etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_done_fn fn, void *userdata,
                       struct etcd_call **ret_call)
 {
@@ -123,7 +117,7 @@ int etcd_lease_revoke(struct etcd *etcd, int64_t id, etcd_done_fn fn, void *user
 	    .request = &request.base,
 	    .response = &pb__lease_revoke_response__descriptor,
 	    .flags = CALL_WRITE,
-	    .deliver = deliver_revoke,
+	    .deliver = call_deliver_done,
 	};
 
 	request.id = id;

@@ -15,7 +15,6 @@
 #include "base/cleanup.h"
 #include "etcd/channel.h"
 #include "etcd/etcd.h"
-#include "etcd/pem.h"
 #include "etcd/url.h"
 
 struct pool;

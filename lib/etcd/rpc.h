@@ -7,12 +7,49 @@
  */
 
 #include <grpc/grpc.h>
+#include <grpc/status.h>
+#include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "etcd/channel.h"
 #include "etcd/queue.h"
+
+/*
+ * protobuf's answers, unpacked within a budget. Two bytes of an answer can ask for a struct of a
+ * hundred, so a limit on what is received is none on what is made of it.
+ */
+
+/* So many times the limit on a received message; honest answers of that length need less. */
+#define UNPACK_FACTOR 4u
+
+/* NULL: it cannot be parsed, or takes more than the budget. Else for
+ * protobuf_c_message_free_unpacked(message, NULL). */
+ProtobufCMessage *unpack_message(const ProtobufCMessageDescriptor *descriptor, const void *data,
+                                 size_t len, size_t budget_bytes);
+
+/*
+ * What the end of one attempt means: a pure function of gRPC's status code, etcd's words and
+ * whether the request ever left. Sources: etcd's api/v3rpc/rpctypes/error.go (3.4 to 3.6) and the
+ * codes that gRPC gives dead connections.
+ */
+
+enum verdict_kind {
+	VERDICT_OK,
+	VERDICT_FINAL,   /* the server has spoken: another endpoint would say the same */
+	VERDICT_AGAIN,   /* nothing was decided: another endpoint, or a later attempt, may do better */
+	VERDICT_NO_AUTH, /* the token is not, or no longer, good */
+};
+
+struct verdict {
+	enum verdict_kind kind;
+	int r;           /* as in struct etcd_outcome; 0 for VERDICT_OK */
+	bool maybe_done; /* a write may have been carried out */
+	bool not_sent;   /* there was no connection */
+};
+
+struct verdict verdict_of(grpc_status_code code, const char *text, bool sent);
 
 /* Metadata that goes with a request. Copied. */
 struct rpc_metadata {

@@ -31,7 +31,7 @@
 #include "etcd/pool.h"
 #include "etcd/pull.h"
 #include "etcd/snapshot_message.h"
-#include "etcd/verdict.h"
+#include "etcd/rpc.h"
 
 #define STALL_DEFAULT_MS 30000
 #define REFUSED_TOKENS_MAX 2

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "etcd/pem.h"
+#include "etcd/channel.h"
 #include "etcd/url.h"
 
 struct transport;

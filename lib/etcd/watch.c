@@ -27,12 +27,10 @@
 #include "etcd/auth.h"
 #include "etcd/call.h"
 #include "etcd/client.h"
-#include "etcd/keys.h"
 #include "etcd/pool.h"
 #include "etcd/proto/etcd.pb-c.h"
 #include "etcd/stream.h"
-#include "etcd/unpack.h"
-#include "etcd/verdict.h"
+#include "etcd/rpc.h"
 
 #define PROGRESS_INTERVAL_US (2 * US_PER_S)
 #define TOLD_INTERVAL_US (1 * US_PER_S) /* when somebody wants to know */

@@ -15,9 +15,8 @@
 #include "etcd/call.h"
 #include "etcd/client.h"
 #include "etcd/etcd.h"
-#include "etcd/unpack.h"
 #include "etcd/url.h"
-#include "etcd/verdict.h"
+#include "etcd/rpc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 void __wrap_call_start(struct etcd *etcd, const struct call_spec *spec, call_user_fn fn,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages out of a stream of bytes, however it is cut, and what is refused. */
-#include "etcd/inbox.h"
+#include "etcd/pull.h"
 
 #include <stdlib.h>
 

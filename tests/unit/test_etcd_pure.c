@@ -8,11 +8,10 @@
 #include "base/mem.h"
 #include "check.h"
 #include "etcd/assembly.h"
-#include "etcd/keys.h"
+#include "etcd/client.h"
 #include "etcd/rpc.h"
 #include "etcd/url.h"
 #include "etcd/snapshot_message.h"
-#include "etcd/verdict.h"
 
 #define ASSEMBLY_MAX_BYTES ((size_t) 64 << 20)
 
