@@ -262,18 +262,6 @@ static bool is_gone(const struct tcp_info *info)
 	       (info->tcpi_probes >= PROBES_MAX || info->tcpi_retransmits > 0);
 }
 
-/* Once for each wait: many answers take their time. */
-static void doubt(const struct conn *c, int64_t now_us)
-{
-	struct upstreams *upstreams = c->host->upstreams;
-	int64_t waits_us = now_us - c->moved_us;
-
-	if (c->opening != NULL)
-		opening_doubt(c->opening, now_us);
-	else if (c->asks && waits_us >= CONN_DOUBT_US && waits_us < CONN_DOUBT_US + CONN_REVIEW_US)
-		upstreams_doubt(upstreams, c->upstream, c->moved_us);
-}
-
 /*
  * TCP_USER_TIMEOUT is for peers that are gone. But the kernel also ends a connection whose peer
  * lives and does not read for so long, or reads too slowly to open its window wide
@@ -287,7 +275,8 @@ bool conn_review(struct conn *c, int64_t now_us)
 	socklen_t len = sizeof(info);
 	unsigned never = 0;
 
-	doubt(c, now_us);
+	if (c->opening != NULL)
+		opening_doubt(c->opening, now_us);
 	if (!may_be_stuck(c, now_us) ||
 	    getsockopt(c->server.fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0)
 		return true;

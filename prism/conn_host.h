@@ -13,8 +13,8 @@
 
 /* Each connection is looked at once in this time. */
 #define CONN_REVIEW_US US_PER_S
-/* An upstream that has not answered for so long is doubted. */
-#define CONN_DOUBT_US US_PER_S
+/* An upstream that has not answered a client for so long is doubted. */
+#define CONN_DOUBT_US (400 * US_PER_MS)
 
 struct conn_host {
 	struct ev_loop *ev;

@@ -18,6 +18,8 @@
 #include "prism/balance.h"
 
 #define SWEEP_S ((double) CONN_REVIEW_US / US_PER_S)
+/* How often it is looked whether clients wait for an answer, while any does. */
+#define DOUBT_LOOK_US (CONN_DOUBT_US / 2)
 /* Whoever spoke within this is not silent, and no room is made at its cost. */
 #define EVICT_SILENT_US US_PER_S
 
@@ -38,6 +40,7 @@ struct conns {
 	struct balance_random random;
 	int64_t leaving_us; /* all are to go, since then; MONO_NEVER: are not */
 	ev_timer sweep;
+	ev_timer doubt; /* while clients wait for answers */
 	struct log_ratelimit full_limit;
 };
 
@@ -53,6 +56,8 @@ void conn_host_moved(struct conn *conn)
 	struct conns *conns = conns_of(conn->host);
 
 	conn->moved_us = mono_now_us();
+	if (conn->asks && !ev_is_active(&conns->doubt))
+		ev_timer_again(conns->host.ev, &conns->doubt);
 	if (TAILQ_FIRST(&conns->list) == conn)
 		return;
 	TAILQ_REMOVE(&conns->list, conn, entry);
@@ -150,6 +155,29 @@ static void sweep_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	pipes_trim(conns->host.room.pipes);
 	if (TAILQ_EMPTY(&conns->list))
 		ev_timer_stop(conns->host.ev, w);
+}
+
+/* Each wait is doubted once: many answers take their time. Those that moved last are the first. */
+static void doubt_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
+{
+	struct conns *conns = CONTAINER_OF(w, struct conns, doubt);
+	int64_t now = mono_now_us();
+	bool any_waits = false;
+	const struct conn *c;
+
+	TAILQ_FOREACH (c, &conns->list, entry) {
+		int64_t waits_us = now - c->moved_us;
+
+		if (waits_us >= CONN_DOUBT_US + DOUBT_LOOK_US)
+			break;
+		if (c->opening != NULL || !c->asks)
+			continue;
+		any_waits = any_waits || waits_us < CONN_DOUBT_US;
+		if (waits_us >= CONN_DOUBT_US)
+			upstreams_doubt(conns->host.upstreams, c->upstream, c->moved_us);
+	}
+	if (!any_waits)
+		ev_timer_stop(ev, w);
 }
 
 void conns_review(struct conns *conns)
@@ -313,6 +341,8 @@ struct conns *conns_new(struct ev_loop *ev, const struct config *config,
 	ev_init(&conns->sweep, sweep_cb);
 	/* What has arrived is read before anybody is found to be silent. */
 	ev_set_priority(&conns->sweep, EV_MINPRI);
+	ev_timer_init(&conns->doubt, doubt_cb, 0., mono_to_ev(DOUBT_LOOK_US));
+	ev_set_priority(&conns->doubt, EV_MINPRI);
 	return conns;
 }
 
@@ -327,6 +357,7 @@ void conns_free(struct conns *conns)
 		conn_end(c, CONN_END_DONE);
 	}
 	ev_timer_stop(conns->host.ev, &conns->sweep);
+	ev_timer_stop(conns->host.ev, &conns->doubt);
 	flow_room_fini(&conns->host.room);
 	free(conns);
 }

@@ -297,7 +297,9 @@ struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *
 	int64_t quick_us = MIN(rules->quick_us, rules->interval_us);
 	int64_t least_us;
 
-	if (j->suspect || place.failing || (place.suspected && is_good(j->state)))
+	if (place.urgent)
+		least_us = soon_us / 2;
+	else if (j->suspect || place.failing || (place.suspected && is_good(j->state)))
 		least_us = soon_us;
 	else if (is_good(j->state) && place.carries)
 		return (struct judge_pause){quick_us, quick_us / QUICK_SPREAD_DIVISOR, quick_us};
@@ -334,6 +336,8 @@ void pulse_suspect(struct pulse *p, int64_t now_us)
 
 void pulse_tell(struct pulse *p, int64_t now_us)
 {
+	if (!pulse_is_told(p, now_us))
+		p->told_since_us = now_us;
 	pulse_suspect(p, now_us);
 	p->told_until_us = p->suspect_until_us;
 }
@@ -366,13 +370,15 @@ static void forget_loss(struct pulse *p)
 	p->failing_us = MONO_NEVER;
 	p->lost_us = MONO_NEVER;
 	p->is_proven = false;
+	p->blames_etcd = false;
 }
 
 /* Of another upstream only an answer to a probe tells of etcd, and one that is younger than what it
  * may have heard of etcd before. */
 static void fail(struct pulse *p, int64_t sent_us, int64_t now_us)
 {
-	p->failing_us = MIN(p->failing_us, sent_us);
+	p->failing_us =
+	    MIN(p->failing_us, pulse_is_told(p, now_us) ? MIN(sent_us, p->told_since_us) : sent_us);
 	if (pulse_is_lost(p) || now_us - p->failing_us < PULSE_FAILS_US)
 		return;
 	p->lost_us = p->failing_us + PULSE_FAILS_US;
@@ -390,14 +396,16 @@ static void lose(struct pulse *p, int64_t sent_us, int64_t timeout_us)
 bool pulse_weigh(struct pulse *p, enum judge_evidence *evidence, const char **reason,
                  int64_t sent_us, int64_t timeout_us, int64_t now_us)
 {
-	bool unanswered = judge_is_unanswered(*evidence);
+	bool unanswered = judge_is_unanswered(*evidence), blames_etcd;
 
 	if (unanswered && is_excused(p, sent_us, timeout_us, now_us))
 		return false;
 	if (unanswered && p->heard_us >= sent_us) {
 		*evidence = JUDGE_PROBE_LATE;
 		*reason = NULL;
-		forget_loss(p);
+		/* What it sends may be a log, which needs no etcd: its own word stands. */
+		if (!p->blames_etcd)
+			forget_loss(p);
 		return true;
 	}
 	if (*evidence == JUDGE_PROBE_SILENT || *evidence == JUDGE_PROBE_UNREACHED) {
@@ -413,7 +421,9 @@ bool pulse_weigh(struct pulse *p, enum judge_evidence *evidence, const char **re
 		fail(p, sent_us, now_us);
 		return true;
 	}
-	if (unanswered || (*evidence == JUDGE_PROBE_NOT_READY && readyz_blames_etcd(*reason))) {
+	blames_etcd = *evidence == JUDGE_PROBE_NOT_READY && readyz_blames_etcd(*reason);
+	if (unanswered || blames_etcd) {
+		p->blames_etcd = p->blames_etcd || blames_etcd;
 		fail(p, sent_us, now_us);
 		return true;
 	}
@@ -428,6 +438,11 @@ bool pulse_weigh(struct pulse *p, enum judge_evidence *evidence, const char **re
 bool pulse_is_failing(const struct pulse *p)
 {
 	return p->failing_us != MONO_NEVER && !p->is_proven;
+}
+
+bool pulse_is_urgent(const struct pulse *p, int64_t now_us)
+{
+	return pulse_is_failing(p) && now_us - p->failing_us < PULSE_URGENT_US;
 }
 
 int64_t pulse_sign_us(const struct pulse *p)

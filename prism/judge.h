@@ -147,6 +147,7 @@ struct judge_place {
 	bool carries;      /* connections of clients */
 	bool suspected;    /* pulse_is_suspected(); matters of a good one */
 	bool failing;      /* whether its connections are lost is open (pulse_is_failing()) */
+	bool urgent;       /* and has been for a moment only (pulse_is_urgent()) */
 };
 
 struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *rules,
@@ -163,7 +164,8 @@ bool judge_is_usable(enum judge_state state); /* not UNVERIFIED, not UNTRUSTED *
  * Whether an upstream still serves anybody at all. Pure; the caller brings the time. judge.h says
  * how good an upstream is for new connections; this says whether those that it carries are lost.
  *
- * An upstream that sends something to a client is not lost. Else it is
+ * An upstream that sends something to a client is not lost, unless it says itself that etcd fails it:
+ * logs go on without etcd. Else it is
  *  - at once, when a probe got no connection, or no handshake on a new one: the machine is gone, or
  *    its process stands still;
  *  - when it goes on for PULSE_FAILS_US, when a probe got a handshake and no answer, or the answer
@@ -179,8 +181,11 @@ bool judge_is_usable(enum judge_state state); /* not UNVERIFIED, not UNTRUSTED *
  * answers leave its readiness unknown (401, 403), the word of another daemon decides.
  */
 
-/* From the first failed probe to the last one. */
+/* From the first failed probe, or the word of another daemon before it, to the last one. */
 #define PULSE_FAILS_US (2 * US_PER_S)
+/* While it is open whether connections are lost, their clients wait: probes come at twice the pace,
+ * for so long that it can be found out, and no longer, as every node does that. */
+#define PULSE_URGENT_US (5 * US_PER_S)
 /* For so long after the last reason. */
 #define PULSE_SUSPECT_US (5 * US_PER_S)
 /* A connection that is younger shows no more than that handshakes are completed, as an API server
@@ -194,9 +199,10 @@ struct pulse {
 	int64_t lost_us; /* an answer of another upstream after this proves it; MONO_NEVER: not lost */
 	bool needs_answer; /* to a probe: what it sends to clients proves nothing */
 	bool is_proven;
+	bool blames_etcd; /* one of those probes was answered so */
 	int64_t suspect_until_us;
-	int64_t told_until_us; /* suspected by another daemon */
-	bool excused;          /* the last verdict came too late and did not count */
+	int64_t told_since_us, told_until_us; /* suspected by another daemon */
+	bool excused;                         /* the last verdict came too late and did not count */
 };
 
 void pulse_init(struct pulse *pulse);
@@ -218,6 +224,8 @@ bool pulse_weigh(struct pulse *pulse, enum judge_evidence *evidence, const char 
 bool pulse_is_lost(const struct pulse *pulse);
 /* Its last probe failed, and whether it is lost is not known, or not proven. */
 bool pulse_is_failing(const struct pulse *pulse);
+/* The same, for PULSE_URGENT_US from the first failed probe on. */
+bool pulse_is_urgent(const struct pulse *pulse, int64_t now_us);
 /* Call when a probe of `lost` has failed, for each other upstream: has it answered meanwhile? */
 void pulse_prove(struct pulse *lost, const struct pulse *other);
 /* When it last answered a probe or a client; 0: never. */

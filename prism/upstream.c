@@ -142,6 +142,7 @@ static struct judge_pause pause_of(const struct upstreams *set, const struct ent
 	        .carries = carries,
 	        .suspected = carries ? pulse_is_suspected(pulse, now) : pulse_is_told(pulse, now),
 	        .failing = carries && pulse_is_failing(pulse),
+	        .urgent = carries && pulse_is_urgent(pulse, now),
 	    });
 }
 
@@ -233,8 +234,14 @@ static void suspect(struct upstreams *set, struct entry *e)
 
 void upstreams_doubt(struct upstreams *set, struct upstream *u, int64_t since_us)
 {
+	struct entry *e = entry_of(u);
+
 	if (u->pulse.heard_us <= since_us)
-		suspect(set, entry_of(u));
+		suspect(set, e);
+	/* What it sends to others may need no etcd, as logs: that puts its probe off no further. */
+	else if (e->probed)
+		probing_hasten(set->probing, &e->slot,
+		               (struct judge_pause){.least_us = set->rules.quick_us});
 }
 
 int upstreams_suspect(struct upstreams *set, const char *name, const char *reason)

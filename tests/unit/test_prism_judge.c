@@ -438,7 +438,8 @@ static void test_any_row(void)
 static void test_suspected(void)
 {
 	static const struct judge_place suspected = {.others_serve = true, .suspected = true},
-	                                failing = {.others_serve = true, .failing = true};
+	                                failing = {.others_serve = true, .failing = true},
+	                                urgent = {.failing = true, .urgent = true};
 	struct judge j;
 
 	judge_init(&j, false, 0);
@@ -449,6 +450,7 @@ static void test_suspected(void)
 		(void) judge_fold(&j, &rules, JUDGE_PROBE_SILENT, NULL, 0);
 	CHECK_EQ_INT(judge_pause(&j, &rules, suspected).least_us, rules.interval_us);
 	CHECK_EQ_INT(judge_pause(&j, &rules, failing).least_us, rules.suspect_us);
+	CHECK_EQ_INT(judge_pause(&j, &rules, urgent).least_us, rules.suspect_us / 2);
 }
 
 /* One that carries connections is asked quickly while it is good, and what it sends to clients may

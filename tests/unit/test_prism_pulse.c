@@ -69,11 +69,11 @@ static void test_lost(void)
 		const char *verdicts;
 		bool lost;
 	} cases[] = {
-	    {"", false},     {"R", false},  {"S", true},    {"U", true},     {"SR", false},
-	    {"E", false},    {"EE", false}, {"EEE", true},  {"PP", false},   {"PPP", true},
-	    {"EPE", true},   {"ES", true},  {"ERE", false}, {"EERE", false}, {"TTT", false},
-	    {"EET", false},  {"H", false},  {"SH", false},  {"EHEE", false}, {"HHHH", false},
-	    {"EEER", false},
+	    {"", false},     {"R", false},   {"S", true},    {"U", true},     {"SR", false},
+	    {"E", false},    {"EE", false},  {"EEE", true},  {"PP", false},   {"PPP", true},
+	    {"EPE", true},   {"ES", true},   {"ERE", false}, {"EERE", false}, {"TTT", false},
+	    {"EET", false},  {"H", false},   {"SH", false},  {"EHEE", true},  {"HHHH", false},
+	    {"EEER", false}, {"HEE", false},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -126,6 +126,56 @@ static void test_told(void)
 	/* The other daemon says it no more. */
 	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_ALIVE, "readyz 401", PULSE_SUSPECT_US), JUDGE_PROBE_ALIVE);
 	CHECK(!pulse_is_lost(&p));
+}
+
+/* What another daemon saw before counts for the time that it goes on, and alone for nothing. */
+static void test_told_before(void)
+{
+	struct pulse p;
+
+	pulse_init(&p);
+	pulse_tell(&p, SENT_US + 1000 - PULSE_FAILS_US);
+	pulse_tell(&p, SENT_US);
+	CHECK(!pulse_is_lost(&p) && !pulse_is_failing(&p));
+	(void) weigh(&p, JUDGE_PROBE_NOT_READY, "readyz 500: etcd failed", 999);
+	CHECK(!pulse_is_lost(&p));
+	(void) weigh(&p, JUDGE_PROBE_NOT_READY, "readyz 500: etcd failed", 1000);
+	CHECK(pulse_is_lost(&p));
+	CHECK_EQ_INT(p.lost_us, SENT_US + 1000);
+}
+
+/* Whether connections are lost is asked urgently at first, and not for ever. */
+static void test_urgent(void)
+{
+	struct pulse p;
+
+	pulse_init(&p);
+	CHECK(!pulse_is_urgent(&p, SENT_US));
+	(void) weigh(&p, JUDGE_PROBE_STALLED, "none", TIMEOUT_US);
+	CHECK(pulse_is_urgent(&p, SENT_US + PULSE_URGENT_US - 1));
+	CHECK(!pulse_is_urgent(&p, SENT_US + PULSE_URGENT_US));
+	CHECK(pulse_is_failing(&p));
+	p.is_proven = true;
+	CHECK(!pulse_is_urgent(&p, SENT_US + TIMEOUT_US));
+}
+
+/* Its own word that etcd fails it stands against what it sends to a client, until it answers well. */
+static void test_blame(void)
+{
+	const char *blame = "readyz 500: etcd failed";
+	struct pulse p;
+
+	pulse_init(&p);
+	(void) weigh(&p, JUDGE_PROBE_NOT_READY, blame, 1000);
+	p.heard_us = SENT_US;
+	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_STALLED, "none", TIMEOUT_US), JUDGE_PROBE_LATE);
+	CHECK(pulse_is_failing(&p) && !pulse_is_lost(&p));
+	(void) weigh(&p, JUDGE_PROBE_NOT_READY, blame, PULSE_FAILS_US);
+	CHECK(pulse_is_lost(&p));
+	(void) weigh(&p, JUDGE_PROBE_READY, "readyz 200", 1000);
+	CHECK(!pulse_is_failing(&p));
+	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_STALLED, "none", TIMEOUT_US), JUDGE_PROBE_LATE);
+	CHECK(!pulse_is_failing(&p));
 }
 
 /* Handshakes are no sign of life. */
@@ -191,6 +241,9 @@ int main(void)
 	test_lost();
 	test_suspected();
 	test_told();
+	test_told_before();
+	test_urgent();
+	test_blame();
 	test_heard();
 	test_proof();
 	test_late();

@@ -17,6 +17,7 @@ FAULTS=(
 	"etcd_kill   28  15 8  0"
 	"etcd_stop   28  15 8  0"
 	"etcd_leader 15  15 8  0"
+	"busy        60  0  5  0"
 	"power       25  0  5  -"
 	"rolling     0   0  5  0"
 	"certs       20  0  5  0"
@@ -63,6 +64,37 @@ mend_etcd_stop() { signal CONT "etcd-$VICTIM"; }
 aim_etcd_leader() { etcd_move_leader "$VICTIM"; }
 fault_etcd_leader() { fault_etcd_kill; }
 mend_etcd_leader() { mend_etcd_kill; }
+
+# Short of processor time: it shares one with others that want all of it, and goes on to answer. No prism closes what
+# it carries.
+BUSY=(busy-1 busy-2 busy-3 busy-4)
+fault_busy() {
+	local name
+	DEAD=$(closings_of "$VICTIM")
+	taskset -a -p 1 "${PID[api-$VICTIM]}" >/dev/null
+	for name in "${BUSY[@]}"; do
+		spawn "$name" obs taskset 1 sh -c 'while :; do :; done'
+	done
+	spawn answers obs bash -c "while :; do curl -s -o /dev/null --max-time 5 -w '%{http_code}\\n' --cacert '$PKI/cluster-ca.crt' \
+		'https://$(address "$VICTIM"):6443/readyz'; sleep 1; done"
+}
+mend_busy() {
+	local name answered
+	for name in "${BUSY[@]}" answers; do
+		kill_hard "$name"
+	done
+	taskset -a -p "$(printf '%x' $(((1 << $(nproc)) - 1)))" "${PID[api-$VICTIM]}" >/dev/null
+	answered=$(grep -c '^[1-5]' "$LOG_DIR/answers.log" || true)
+	say "busy: it answered $answered of its requests"
+	[[ $answered -gt 10 ]] || fail "the API server did not answer while it was busy"
+	expect_equal "closings of an API server that is busy" "$(closings_of "$VICTIM")" "$DEAD"
+}
+
+# How often a prism closed what the API server of a node carried.
+closings_of() { # NODE
+	cat <(grep -h "event=upstream_dead upstream=$(address "$1"):" "$LOG_DIR"/prism-*.log) \
+		<(grep -h 'event=upstream_dead upstream=127.0.0.1:' "$LOG_DIR/prism-$1.log") | wc -l
+}
 
 fault_power() { power_off "$VICTIM"; }
 mend_power() {
