@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -79,9 +80,7 @@ static void end_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 static void end_after(struct daemon *d, int64_t us)
 {
-	ev_timer_stop(loop_ev(d->loop), &d->end);
-	ev_timer_set(&d->end, mono_to_ev(us), 0.);
-	ev_timer_start(loop_ev(d->loop), &d->end);
+	loop_timer_in(loop_ev(d->loop), &d->end, us);
 }
 
 static void stopped_cb(void *userdata)

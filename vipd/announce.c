@@ -13,6 +13,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -66,8 +67,7 @@ static void announce(struct announcer *a)
 	delay_us = delay_after(a, ++a->sent);
 	if (delay_us == 0)
 		return;
-	ev_timer_set(&a->timer, mono_to_ev(delay_us), 0.);
-	ev_timer_start(a->ev, &a->timer);
+	loop_timer_in(a->ev, &a->timer, delay_us);
 }
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
@@ -97,8 +97,7 @@ static int open_socket(struct announcer *a)
 	}
 	a->error = r;
 	if (r < 0) {
-		ev_timer_set(&a->retry, mono_to_ev(RETRY_US), 0.);
-		ev_timer_start(a->ev, &a->retry);
+		loop_timer_in(a->ev, &a->retry, RETRY_US);
 	} else if (a->stalled) {
 		announcer_start(a);
 	}
@@ -224,9 +223,7 @@ static void next_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 
 	a->callbacks->probe(&a->vip, a->userdata);
 	a->rounds += a->rounds < ASKER_ROUNDS ? 1 : 0;
-	ev_timer_set(&a->next, mono_to_ev(a->rounds < ASKER_ROUNDS ? ASKER_PAUSE_US : a->interval_us),
-	             0.);
-	ev_timer_start(a->ev, &a->next);
+	loop_timer_in(a->ev, &a->next, a->rounds < ASKER_ROUNDS ? ASKER_PAUSE_US : a->interval_us);
 }
 
 /* Other hosts of the VIP's subnet, which differ from it in their last byte: from a random one on,
@@ -286,8 +283,7 @@ void asker_on_claim(struct asker *a, const struct addr *addr, const struct mac *
 	choose_controls(a);
 	a->done_us = MAX(a->done_us, mono_now_us() + ASKER_CHECK_US);
 	ev_now_update(a->ev);
-	ev_timer_set(&a->check, mono_to_ev(ASKER_CHECK_US), 0.);
-	ev_timer_start(a->ev, &a->check);
+	loop_timer_in(a->ev, &a->check, ASKER_CHECK_US);
 	for (size_t i = 0; i < a->n_controls; i++)
 		a->callbacks->probe(&a->controls[i], a->userdata);
 }

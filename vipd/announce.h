@@ -33,7 +33,6 @@ struct announcer_callbacks {
 struct announcer *announcer_new(struct ev_loop *ev, const struct addr *vip,
                                 const struct announcer_callbacks *callbacks, void *userdata);
 void announcer_free(struct announcer *announcer);
-DEFINE_AUTO(struct announcer, announcer_free);
 
 /* How often, behind the first three: `repeats` at one second each, then every refresh_us (0:
  * never). */
@@ -83,7 +82,6 @@ struct asker_callbacks {
 struct asker *asker_new(struct ev_loop *ev, const struct addr *vip,
                         const struct asker_callbacks *callbacks, void *userdata);
 void asker_free(struct asker *asker);
-DEFINE_AUTO(struct asker, asker_free);
 
 /* The length of the VIP's subnet on its link, for the control addresses; /24 or /120 until then. */
 void asker_set_subnet(struct asker *asker, uint8_t len);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -86,9 +87,7 @@ static void end_round(struct clusterid *c)
 	if (doubt && strcmp(text, c->said) != 0)
 		log_warning("etcd_clusters", "reason=\"%s\"", text);
 	(void) snprintf(c->said, sizeof(c->said), "%s", doubt ? text : "");
-	ev_timer_stop(c->ev, &c->timer);
-	ev_timer_set(&c->timer, mono_to_ev(c->choice.id == 0 ? UNCHOSEN_US : after_us), 0.);
-	ev_timer_start(c->ev, &c->timer);
+	loop_timer_in(c->ev, &c->timer, c->choice.id == 0 ? UNCHOSEN_US : after_us);
 }
 
 /* Who answered, and for which cluster, the client has noted. */

@@ -34,7 +34,6 @@ struct clusterid *clusterid_new(struct ev_loop *ev, struct etcd *etcd, const cha
                                 uint64_t remembered, const struct clusterid_callbacks *callbacks,
                                 void *userdata);
 void clusterid_free(struct clusterid *cluster);
-DEFINE_AUTO(struct clusterid, clusterid_free);
 
 /* 0: none is chosen yet. */
 uint64_t clusterid_get(const struct clusterid *cluster);

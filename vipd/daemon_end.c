@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mono.h"
 #include "base/options.h"
@@ -99,8 +100,7 @@ void daemon_stopped_cb(void *ctx)
 		return;
 	}
 	d->phase = DAEMON_ENDING;
-	ev_timer_set(&d->stop_limit, mono_to_ev(LEASE_END_LIMIT_US), 0.);
-	ev_timer_start(loop_ev(d->loop), &d->stop_limit);
+	loop_timer_in(loop_ev(d->loop), &d->stop_limit, LEASE_END_LIMIT_US);
 	nodelease_end(d->lease, lease_ended_cb, d);
 }
 
@@ -126,8 +126,7 @@ static void hand_over(struct daemon *d, const struct config *next, const char *r
 			(void) nftgate_unguard(d->gate, &vip_config(d->vips[i])->addr);
 	}
 	/* Only now: daemon_stopped_cb() may have been called from inside vip_stop(). */
-	ev_timer_set(&d->stop_limit, mono_to_ev(STOP_LIMIT_US), 0.);
-	ev_timer_start(loop_ev(d->loop), &d->stop_limit);
+	loop_timer_in(loop_ev(d->loop), &d->stop_limit, STOP_LIMIT_US);
 	daemon_stopped_cb(d);
 }
 

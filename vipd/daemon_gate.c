@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mono.h"
 #include "net/nftgate.h"
@@ -69,8 +70,7 @@ static bool all_are_down(const struct daemon *d)
 
 static void try_again_later(struct daemon *d)
 {
-	ev_timer_set(&d->gate_again, mono_to_ev(d->gate_again_us), 0.);
-	ev_timer_start(loop_ev(d->loop), &d->gate_again);
+	loop_timer_in(loop_ev(d->loop), &d->gate_again, d->gate_again_us);
 	d->gate_again_us = MIN(2 * d->gate_again_us, AGAIN_MAX_US);
 }
 

@@ -84,7 +84,6 @@ struct election_ops {
 struct election *election_new(const struct facts *facts, const struct record_node *me,
                               const struct election_ops *ops, void *ctx);
 void election_free(struct election *election);
-DEFINE_AUTO(struct election, election_free);
 
 /* For the next swap; a record that is held keeps the window that it promises. avoid_etcd_leader as
  * in policy.h. */

@@ -16,6 +16,7 @@
 
 #include "base/fsm.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -99,8 +100,7 @@ static void wait_for(struct hcloud *h, int64_t us)
 {
 	h->timer_us = mono_now_us() + us;
 	ev_now_update(h->ev);
-	ev_timer_set(&h->timer, mono_to_ev(us), 0.);
-	ev_timer_start(h->ev, &h->timer);
+	loop_timer_in(h->ev, &h->timer, us);
 }
 
 /* Whatever was under way is over, here at least. */

@@ -14,6 +14,7 @@
 
 #include "base/conf_check.h"
 #include "base/fileio.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -37,10 +38,8 @@ struct hcloud_host {
 
 static void look_again_in(struct hcloud_host *h, int64_t us)
 {
-	ev_timer_stop(h->ev, &h->again);
 	ev_now_update(h->ev);
-	ev_timer_set(&h->again, mono_to_ev(us), 0.);
-	ev_timer_start(h->ev, &h->again);
+	loop_timer_in(h->ev, &h->again, us);
 }
 
 static void take_addrs(struct hcloud_host *h, const struct resolve_result *result)

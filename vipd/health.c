@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -130,8 +131,7 @@ static void schedule(struct health *h)
 
 	/* The loop's idea of now is as old as this turn; a timer counts from there. */
 	ev_now_update(h->ev);
-	ev_timer_set(&h->timer, mono_to_ev(MAX(left_us, PAUSE_MIN_US)), 0.);
-	ev_timer_start(h->ev, &h->timer);
+	loop_timer_in(h->ev, &h->timer, MAX(left_us, PAUSE_MIN_US));
 }
 
 static void hurry(struct health *h)

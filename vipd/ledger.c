@@ -17,6 +17,7 @@
 #include <sys/queue.h>
 
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -48,7 +49,7 @@ struct ledger {
 	char *beat_key;
 	int64_t beat_seq;
 	struct etcd_watch *watch;
-	ev_timer again; /* reads, without answering the election */
+	ev_timer again; /* the follow-up read, without answering the election */
 	bool following; /* such a read is under way, */
 	bool retrying;  /* or has failed and will be repeated */
 	char endpoint[256];
@@ -73,14 +74,6 @@ static void call_free(struct ledger_call *c)
 {
 	LIST_REMOVE(c, entry);
 	free(c);
-}
-
-/* The follow-up read, later; replaces the time that was set before. */
-static void read_again_after(struct ledger *l, int64_t us)
-{
-	ev_timer_stop(l->ev, &l->again);
-	ev_timer_set(&l->again, mono_to_ev(us), 0.);
-	ev_timer_start(l->ev, &l->again);
 }
 
 /* --- trouble --- */
@@ -123,7 +116,7 @@ static void note_outcome(struct ledger *l, const struct etcd_outcome *outcome, b
 	(void) snprintf(l->endpoint, sizeof(l->endpoint), "%s", outcome->endpoint);
 	note_answer(l, is_write);
 	if (!l->retrying)
-		read_again_after(l, AUDIT_US);
+		loop_timer_in(l->ev, &l->again, AUDIT_US);
 }
 
 /* --- reads and the watch --- */
@@ -222,7 +215,7 @@ static void follow_done(struct ledger *l, bool ok)
 {
 	l->following = false;
 	l->retrying = !ok;
-	read_again_after(l, ok ? AUDIT_US : FOLLOW_RETRY_US);
+	loop_timer_in(l->ev, &l->again, ok ? AUDIT_US : FOLLOW_RETRY_US);
 	if (ok)
 		l->callbacks->changed(l->userdata);
 }

@@ -148,11 +148,6 @@ void localmember_free(struct localmember *m)
 	free(m);
 }
 
-bool localmember_leads(const struct localmember *m)
-{
-	return m->leads;
-}
-
 /* --- the members, for programs without access to etcd --- */
 
 /* One call to etcd for each open request; the control socket limits how many there are. */

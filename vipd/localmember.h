@@ -38,9 +38,6 @@ struct localmember *localmember_new(struct ev_loop *ev, struct etcd *etcd, struc
                                     const struct clusterid *cluster, localmember_changed_fn changed,
                                     void *userdata);
 void localmember_free(struct localmember *member);
-DEFINE_AUTO(struct localmember, localmember_free);
-
-bool localmember_leads(const struct localmember *member);
 
 /*
  * Answers `etcd members` on the control socket: etcd's members, for programs that have no access to
@@ -53,7 +50,6 @@ struct memberquery;
 /* etcd is borrowed until memberquery_free(). */
 struct memberquery *memberquery_new(struct etcd *etcd);
 void memberquery_free(struct memberquery *query); /* open questions are not answered any more */
-DEFINE_AUTO(struct memberquery, memberquery_free);
 
 /* Ends the request, later. */
 void memberquery_answer(struct memberquery *query, struct control_request *request);

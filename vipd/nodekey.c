@@ -18,6 +18,7 @@
 
 #include "base/fsm.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -59,13 +60,6 @@ struct nodekey {
 	struct etcd_call *call;
 };
 
-static void try_after(struct nodekey *k, int64_t us)
-{
-	ev_timer_stop(k->ev, &k->timer);
-	ev_timer_set(&k->timer, mono_to_ev(us), 0.);
-	ev_timer_start(k->ev, &k->timer);
-}
-
 static void set_state(struct nodekey *k, enum nodekey_state to)
 {
 	if (k->state == to)
@@ -102,7 +96,7 @@ static void lease_cb(const struct etcd_outcome *outcome, const struct etcd_lease
 	if (outcome->r == 0 && result->ttl_s <= result->granted_ttl_s)
 		note_lease(k, outcome, result->ttl_s);
 	/* First the timer: the callback may ask for an update at once. */
-	try_after(k, RETRY_US);
+	loop_timer_in(k->ev, &k->timer, RETRY_US);
 	set_state(k, NODEKEY_TAKEN);
 }
 
@@ -136,7 +130,7 @@ static void not_written(struct nodekey *k, const struct etcd_txn_result *result)
 	const struct etcd_range_result *range;
 
 	if (result->n_results != 1 || result->results[0].kind != ETCD_OP_RANGE) {
-		try_after(k, RETRY_US);
+		loop_timer_in(k->ev, &k->timer, RETRY_US);
 		return;
 	}
 	range = &result->results[0].range;
@@ -156,7 +150,7 @@ static void written_cb(const struct etcd_outcome *outcome, const struct etcd_txn
 	k->call = NULL;
 	if (outcome->r < 0) {
 		/* It may have been written; the next try finds out by its guard. */
-		try_after(k, RETRY_US);
+		loop_timer_in(k->ev, &k->timer, RETRY_US);
 		return;
 	}
 	if (!result->succeeded) {
@@ -249,7 +243,7 @@ void nodekey_on_gone(struct nodekey *k)
 	/* As above: first the timer. */
 	if (now_us < k->put_back_us + PUT_BACK_US) {
 		k->put_back_us += PUT_BACK_US;
-		try_after(k, k->put_back_us - now_us);
+		loop_timer_in(k->ev, &k->timer, k->put_back_us - now_us);
 	} else {
 		k->put_back_us = now_us;
 	}
@@ -343,13 +337,6 @@ struct nodelease {
 	void *ended_userdata;
 };
 
-static void set_timer(struct nodelease *l, int64_t delay_us)
-{
-	ev_timer_stop(l->ev, &l->timer);
-	ev_timer_set(&l->timer, mono_to_ev(delay_us), 0.);
-	ev_timer_start(l->ev, &l->timer);
-}
-
 static void lease_set_state(struct nodelease *l, enum lease_state to)
 {
 	fsm_check(lease_states, ARRAY_SIZE(lease_states), l->state, to);
@@ -357,7 +344,8 @@ static void lease_set_state(struct nodelease *l, enum lease_state to)
 	log_debug("node_lease", "state=%s lease=%llx", lease_states[to].name,
 	          (unsigned long long) l->id);
 	/* Renew soon when it is alive, grant at once when it is not. */
-	set_timer(l, to == LEASE_ALIVE && l->granted_s > 0 ? l->granted_s * US_PER_S / 3 : 0);
+	loop_timer_in(l->ev, &l->timer,
+	              to == LEASE_ALIVE && l->granted_s > 0 ? l->granted_s * US_PER_S / 3 : 0);
 	l->callbacks->changed(to == LEASE_ALIVE ? l->id : 0, l->userdata);
 }
 
@@ -383,7 +371,7 @@ static void probed_cb(const struct etcd_outcome *outcome, const struct etcd_leas
 	l->call = NULL;
 	l->callbacks->granted(outcome->r, l->userdata);
 	if (outcome->r < 0) {
-		set_timer(l, LEASE_RETRY_US);
+		loop_timer_in(l->ev, &l->timer, LEASE_RETRY_US);
 		return;
 	}
 	l->callbacks->min_ttl(result->ttl_s, l->userdata);
@@ -400,7 +388,7 @@ static void granted_cb(const struct etcd_outcome *outcome, const struct etcd_lea
 	l->callbacks->granted(outcome->r, l->userdata);
 	if (outcome->r < 0) {
 		/* If it was granted all the same, it hangs on nothing and ends by itself. */
-		set_timer(l, LEASE_RETRY_US);
+		loop_timer_in(l->ev, &l->timer, LEASE_RETRY_US);
 		return;
 	}
 	l->id = result->id;
@@ -424,11 +412,11 @@ static void renewed_cb(const struct etcd_outcome *outcome, const struct etcd_lea
 		return;
 	}
 	if (outcome->r < 0) {
-		set_timer(l, LEASE_RETRY_US);
+		loop_timer_in(l->ev, &l->timer, LEASE_RETRY_US);
 		return;
 	}
 	l->granted_s = result->ttl_s;
-	set_timer(l, l->granted_s * US_PER_S / 3);
+	loop_timer_in(l->ev, &l->timer, l->granted_s * US_PER_S / 3);
 }
 
 static void ended_cb(const struct etcd_outcome *outcome UNUSED, void *userdata)
@@ -487,7 +475,7 @@ struct nodelease *nodelease_new(struct ev_loop *ev, struct etcd *etcd, int64_t t
 	l->ttl_s = (ttl_us + US_PER_S - 1) / US_PER_S;
 	l->id = adopt;
 	ev_timer_init(&l->timer, lease_timer_cb, 0., 0.);
-	set_timer(l, 0);
+	loop_timer_in(l->ev, &l->timer, 0);
 	return l;
 }
 

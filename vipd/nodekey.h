@@ -37,7 +37,6 @@ typedef void (*nodekey_changed_fn)(enum nodekey_state state, void *userdata);
 struct nodekey *nodekey_new(struct ev_loop *ev, struct etcd *etcd, const char *vip_prefix,
                             struct record_node *me, nodekey_changed_fn changed, void *userdata);
 void nodekey_free(struct nodekey *key);
-DEFINE_AUTO(struct nodekey, nodekey_free);
 
 /* The lease to hang on; 0: none, the key is gone or soon will be. */
 void nodekey_set_lease(struct nodekey *key, int64_t lease);
@@ -84,7 +83,6 @@ struct nodelease *nodelease_new(struct ev_loop *ev, struct etcd *etcd, int64_t t
                                 int64_t adopt, const struct nodelease_callbacks *callbacks,
                                 void *userdata);
 void nodelease_free(struct nodelease *lease);
-DEFINE_AUTO(struct nodelease, nodelease_free);
 
 /* Revokes the lease, so that others need not wait to see that this node is gone, and calls done
  * once, never from inside; whether it worked is nobody's concern, for it ends by itself too. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/loop.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -31,9 +32,7 @@ struct outside_probe {
 static void schedule(struct outside_probe *p, int64_t due_us)
 {
 	ev_now_update(p->ev);
-	ev_timer_stop(p->ev, &p->timer);
-	ev_timer_set(&p->timer, mono_to_ev(MAX(due_us - mono_now_us(), 0)), 0.);
-	ev_timer_start(p->ev, &p->timer);
+	loop_timer_in(p->ev, &p->timer, MAX(due_us - mono_now_us(), 0));
 }
 
 static void done_cb(const struct http_response *response, void *userdata)

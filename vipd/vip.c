@@ -470,11 +470,6 @@ const struct config_vip *vip_config(const struct vip *v)
 	return v->config;
 }
 
-const char *vip_text(const struct vip *v)
-{
-	return v->text;
-}
-
 void vip_stop(struct vip *v, const char *reason)
 {
 	const struct record_node *best =

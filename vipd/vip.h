@@ -63,7 +63,6 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, 
 void vip_free(struct vip *vip);
 
 const struct config_vip *vip_config(const struct vip *vip);
-const char *vip_text(const struct vip *vip); /* the address, for log lines */
 
 /* What is going on around it. Each takes effect at once. */
 void vip_set_election_timeout(struct vip *vip, int64_t election_timeout_us);

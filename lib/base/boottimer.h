@@ -21,7 +21,6 @@ typedef void (*boottimer_fn)(void *userdata);
 int boottimer_new(struct ev_loop *ev, boottimer_fn fn, void *userdata,
                   struct boottimer **ret_timer);
 void boottimer_free(struct boottimer *timer);
-DEFINE_AUTO(struct boottimer, boottimer_free);
 
 /* fn is called once, from the loop, not before at_us (MONO_NEVER: never), whatever was set before;
  * at its next turn if that is over already. Also inside fn. */

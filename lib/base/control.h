@@ -75,7 +75,6 @@ void control_add_metrics(struct control *control, const struct metricsport *port
 
 /* Closes all clients and removes the socket. Open requests become invalid. */
 void control_free(struct control *control);
-DEFINE_AUTO(struct control, control_free);
 
 /* One line of the answer. Takes the object. */
 void control_reply(struct control_request *request, json_t *object);

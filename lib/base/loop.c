@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Owns the libev loop, the signal watchers, the queue of deferred calls and the socket to the
- * service manager. Deferred calls are drained by a timer of zero length, one batch a turn of the
- * loop: what a callback defers waits for the next turn, so input is never starved.
+ * Owns the libev loop, the signal watchers and the socket to the service manager.
  */
 #include "base/loop.h"
 
@@ -32,48 +30,15 @@ struct loop_signal {
 	SLIST_ENTRY(loop_signal) entry;
 };
 
-struct loop_deferred {
-	struct loop *loop;
-	uint64_t batch;
-	loop_deferred_fn fn;
-	void *userdata;
-	TAILQ_ENTRY(loop_deferred) entry;
-};
-
 struct loop {
 	struct ev_loop *ev;
 	SLIST_HEAD(, loop_signal) signals;
-	TAILQ_HEAD(, loop_deferred) deferred;
-	uint64_t batch; /* what is deferred now belongs to this one */
-	ev_timer drain;
 	ev_timer watchdog;
 	int notify_fd;
 	struct sockaddr_un notify_addr;
 	socklen_t notify_addr_len;
 	int exit_code;
 };
-
-static void drain_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
-{
-	struct loop *loop = CONTAINER_OF(w, struct loop, drain);
-	uint64_t batch = loop->batch++;
-	struct loop_deferred *first;
-
-	/* Whoever defers meanwhile starts it again. */
-	ev_timer_stop(ev, w);
-	for (;;) {
-		loop_deferred_fn fn;
-		void *userdata;
-
-		first = TAILQ_FIRST(&loop->deferred);
-		if (first == NULL || first->batch > batch)
-			break;
-		fn = first->fn;
-		userdata = first->userdata;
-		loop_undefer(first);
-		fn(userdata);
-	}
-}
 
 static void watchdog_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 {
@@ -155,8 +120,6 @@ int loop_new(struct loop **ret_loop)
 
 	loop->notify_fd = -1;
 	SLIST_INIT(&loop->signals);
-	TAILQ_INIT(&loop->deferred);
-	ev_timer_init(&loop->drain, drain_cb, 0., 0.);
 	(void) signal(SIGPIPE, SIG_IGN);
 	loop->ev = ev_default_loop(EVFLAG_AUTO);
 	if (loop->ev == NULL)
@@ -181,10 +144,7 @@ void loop_free(struct loop *loop)
 		ev_signal_stop(loop->ev, &s->watcher);
 		free(s);
 	}
-	while (!TAILQ_EMPTY(&loop->deferred))
-		loop_undefer(TAILQ_FIRST(&loop->deferred));
 	if (loop->ev != NULL) {
-		ev_timer_stop(loop->ev, &loop->drain);
 		ev_timer_stop(loop->ev, &loop->watchdog);
 		ev_loop_destroy(loop->ev);
 	}
@@ -221,26 +181,11 @@ void loop_on_signal(struct loop *loop, int signo, loop_signal_fn fn, void *userd
 	SLIST_INSERT_HEAD(&loop->signals, s, entry);
 }
 
-struct loop_deferred *loop_defer(struct loop *loop, loop_deferred_fn fn, void *userdata)
+void loop_timer_in(struct ev_loop *ev, ev_timer *timer, int64_t us)
 {
-	struct loop_deferred *d = NEW0(struct loop_deferred);
-
-	d->loop = loop;
-	d->batch = loop->batch;
-	d->fn = fn;
-	d->userdata = userdata;
-	TAILQ_INSERT_TAIL(&loop->deferred, d, entry);
-	if (!ev_is_active(&loop->drain))
-		ev_timer_start(loop->ev, &loop->drain);
-	return d;
-}
-
-void loop_undefer(struct loop_deferred *deferred)
-{
-	if (deferred == NULL)
-		return;
-	TAILQ_REMOVE(&deferred->loop->deferred, deferred, entry);
-	free(deferred);
+	ev_timer_stop(ev, timer);
+	ev_timer_set(timer, mono_to_ev(us), 0.);
+	ev_timer_start(ev, timer);
 }
 
 int loop_run(struct loop *loop)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The one event loop of a process: libev plus signals, deferred calls, and the service manager's
+ * The one event loop of a process: libev plus signals, and the service manager's
  * protocol (sd_notify(3)): readiness, status text, and the watchdog, which is fed from the loop so
  * that a hung loop is noticed. Modules embed their own libev watchers and use loop_ev().
  *
@@ -12,15 +12,14 @@
 
 #include <ev.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/cleanup.h"
 #include "base/macro.h"
 
 struct loop;
-struct loop_deferred;
 
 typedef void (*loop_signal_fn)(int signo, void *userdata);
-typedef void (*loop_deferred_fn)(void *userdata);
 
 /* 0 or -errno. SIGPIPE is ignored from here on. */
 int loop_new(struct loop **ret_loop);
@@ -40,14 +39,8 @@ void loop_hold_signals(bool hold);
 /* Calls fn on the loop whenever signo arrives. One handler a signal. */
 void loop_on_signal(struct loop *loop, int signo, loop_signal_fn fn, void *userdata);
 
-/*
- * Calls fn once, from the loop, after the current callbacks; never before this call returns.
- * The handle is valid until fn runs or loop_undefer().
- */
-struct loop_deferred *loop_defer(struct loop *loop, loop_deferred_fn fn, void *userdata);
-
-/* After this fn will not run. NULL is fine. */
-void loop_undefer(struct loop_deferred *deferred);
+/* Starts the timer: due once, so long after this turn of the loop, whatever was set before. */
+void loop_timer_in(struct ev_loop *ev, ev_timer *timer, int64_t us);
 
 /* Runs until loop_stop(); returns the exit code given there. */
 int loop_run(struct loop *loop);

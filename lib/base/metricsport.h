@@ -36,7 +36,6 @@ typedef void (*metricsport_fill_fn)(struct metrics *m, void *userdata);
 /* It listens nowhere yet. */
 struct metricsport *metricsport_new(struct ev_loop *ev, metricsport_fill_fn fill, void *userdata);
 void metricsport_free(struct metricsport *port);
-DEFINE_AUTO(struct metricsport, metricsport_free);
 
 /* A socket that listens already, for the next metricsport_set() with its address. Takes fd. */
 void metricsport_inherit(struct metricsport *port, int fd);

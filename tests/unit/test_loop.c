@@ -20,80 +20,32 @@
 
 static struct loop *loop;
 
-/* --- deferred calls --- */
-
-static char order[32];
-static struct loop_deferred *other;
-
-static void note(const char *what)
-{
-	CHECK(strlen(order) + strlen(what) < sizeof(order));
-	(void) strncat(order, what, sizeof(order) - strlen(order) - 1);
-}
-
-static void note_cb(void *userdata)
-{
-	note(userdata);
-}
-
-static void stop_cb(void *userdata)
-{
-	loop_stop(loop, *(const int *) userdata);
-}
-
-static char text_c[] = "c", text_d[] = "d";
-
-/* What a callback defers comes in a later turn; what it takes back never comes. */
-static void nest_cb(void *userdata)
-{
-	note(userdata);
-	(void) loop_defer(loop, note_cb, text_d);
-	loop_undefer(other);
-}
-
-static void test_defer(void)
-{
-	static char text_a[] = "a", text_b[] = "b", text_x[] = "x";
-	static int code = 7;
-
-	(void) loop_defer(loop, note_cb, text_a);
-	(void) loop_defer(loop, nest_cb, text_b);
-	other = loop_defer(loop, note_cb, text_x);
-	(void) loop_defer(loop, note_cb, text_c);
-	loop_undefer(loop_defer(loop, note_cb, text_x));
-	loop_undefer(NULL);
-	CHECK_EQ_STR(order, "");
-	ev_run(loop_ev(loop), EVRUN_ONCE);
-	CHECK_EQ_STR(order, "abc");
-	ev_run(loop_ev(loop), EVRUN_ONCE);
-	CHECK_EQ_STR(order, "abcd");
-	(void) loop_defer(loop, stop_cb, &code);
-	CHECK_EQ_INT(loop_run(loop), 7);
-}
-
-/* One that defers itself for ever starves nobody: timers run all the same. */
-static unsigned spins;
-
-static void spin_cb(void *userdata)
-{
-	spins++;
-	(void) loop_defer(loop, spin_cb, userdata);
-}
+/* --- timers --- */
 
 static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w UNUSED, int revents UNUSED)
 {
 	loop_stop(loop, 3);
 }
 
-static void test_no_starving(void)
+static void late_cb(struct ev_loop *ev UNUSED, ev_timer *w UNUSED, int revents UNUSED)
 {
-	ev_timer timer;
+	loop_stop(loop, 7);
+}
 
-	ev_timer_init(&timer, timer_cb, 0.02, 0.);
-	ev_timer_start(loop_ev(loop), &timer);
-	(void) loop_defer(loop, spin_cb, NULL);
+/* The time that was set last counts, and the timer is due once. */
+static void test_timer_in(void)
+{
+	ev_timer first, other;
+
+	ev_timer_init(&first, timer_cb, 0., 0.);
+	ev_timer_init(&other, late_cb, 0., 0.);
+	loop_timer_in(loop_ev(loop), &first, 1);
+	loop_timer_in(loop_ev(loop), &first, 3600 * US_PER_S);
+	loop_timer_in(loop_ev(loop), &other, 20 * US_PER_MS);
+	CHECK_EQ_INT(loop_run(loop), 7);
+	CHECK(!ev_is_active(&other));
+	loop_timer_in(loop_ev(loop), &first, 1);
 	CHECK_EQ_INT(loop_run(loop), 3);
-	CHECK(spins > 1);
 }
 
 /* --- signals --- */
@@ -305,8 +257,7 @@ int main(void)
 	(void) unsetenv("WATCHDOG_USEC");
 	if (!CHECK_EQ_INT(loop_new(&loop), 0))
 		return check_result();
-	test_defer();
-	test_no_starving();
+	test_timer_in();
 	renew_loop();
 	test_signals();
 	test_notify();
