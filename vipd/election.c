@@ -19,7 +19,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "vipd/policy.h"
 #include "vipd/timing.h"
 
 /* After handing over to no node in particular, leave the address to others for so long. */
@@ -170,7 +169,7 @@ static const char *why_take(const struct election *e)
 	if (ours && !f->owner.released)
 		return POLICY_REASON_OWN_RECORD;
 	if (ours && f->owner.successor[0] != '\0')
-		return ELECTION_REASON_TAKEN_BACK;
+		return POLICY_REASON_TAKEN_BACK;
 	return f->owner.released ? f->owner.reason : "owner silent";
 }
 
@@ -571,6 +570,11 @@ enum election_state election_state(const struct election *e)
 const char *election_state_name(enum election_state state)
 {
 	return states[state].name;
+}
+
+enum policy_cause election_cause(const struct election *e)
+{
+	return policy_cause_of(e->reason);
 }
 
 const char *election_reason(const struct election *e)

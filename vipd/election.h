@@ -27,13 +27,11 @@
 #include "base/cleanup.h"
 #include "vipd/decide.h"
 #include "vipd/facts.h"
+#include "vipd/policy.h"
 #include "vipd/record.h"
 #include "vipd/timing.h"
 
 struct election;
-
-/* The reason of an owner that named a successor in vain. */
-#define ELECTION_REASON_TAKEN_BACK "taken back"
 
 /* What came of a transaction. */
 enum election_verdict {
@@ -126,6 +124,7 @@ void election_renew_hold(struct election *election); /* add the address again if
 enum election_state election_state(const struct election *election);
 const char *election_state_name(enum election_state state);
 const char *election_reason(const struct election *election);
+enum policy_cause election_cause(const struct election *election); /* of the same */
 int64_t election_since_us(const struct election *election);
 int64_t election_rev(const struct election *election); /* of our own record, from taking on */
 int64_t election_epoch(const struct election *election);

@@ -70,7 +70,7 @@ void outside_on_facts(struct outside_moves *m, const struct facts *f, int64_t no
 		return;
 	m->owner_rev = f->owner_rev;
 	/* The owner's last word and its successor's first one name the same move. */
-	if (strcmp(f->owner.reason, POLICY_REASON_OUTSIDE) != 0 || ended_epoch == m->ended_epoch)
+	if (policy_cause_of(f->owner.reason) != POLICY_CAUSE_OUTSIDE || ended_epoch == m->ended_epoch)
 		return;
 	m->ended_epoch = ended_epoch;
 	m->last_us = now_us;

@@ -112,46 +112,67 @@ const struct record_node *policy_successor(const struct facts *facts, const stru
 	return best;
 }
 
-bool policy_is_planned(const char *reason)
-{
-	static const char *const planned[] = {
-	    POLICY_REASON_HOLD,     POLICY_REASON_UNCHECKED,  POLICY_REASON_PREEMPT,
-	    POLICY_REASON_BY_HAND,  POLICY_REASON_STOPPING,   POLICY_REASON_RECONFIGURED,
-	    POLICY_REASON_NO_OWNER, POLICY_REASON_OWN_RECORD, POLICY_REASON_KEPT,
-	};
+static const struct {
+	const char *reason;
+	bool planned;
+} causes[POLICY_CAUSES] = {
+    [POLICY_CAUSE_OTHER] = {"", false},
+    [POLICY_CAUSE_HOLD] = {POLICY_REASON_HOLD, true},
+    [POLICY_CAUSE_CARRIER] = {POLICY_REASON_CARRIER, false},
+    [POLICY_CAUSE_HEALTH] = {POLICY_REASON_HEALTH, false},
+    [POLICY_CAUSE_UNCHECKED] = {POLICY_REASON_UNCHECKED, true},
+    [POLICY_CAUSE_PREEMPT] = {POLICY_REASON_PREEMPT, true},
+    [POLICY_CAUSE_OUTSIDE] = {POLICY_REASON_OUTSIDE, false},
+    [POLICY_CAUSE_BY_HAND] = {POLICY_REASON_BY_HAND, true},
+    [POLICY_CAUSE_STOPPING] = {POLICY_REASON_STOPPING, true},
+    [POLICY_CAUSE_RECONFIGURED] = {POLICY_REASON_RECONFIGURED, true},
+    [POLICY_CAUSE_NO_OWNER] = {POLICY_REASON_NO_OWNER, true},
+    [POLICY_CAUSE_OWN_RECORD] = {POLICY_REASON_OWN_RECORD, true},
+    [POLICY_CAUSE_KEPT] = {POLICY_REASON_KEPT, true},
+    [POLICY_CAUSE_TAKEN_BACK] = {POLICY_REASON_TAKEN_BACK, false},
+};
 
-	for (size_t i = 0; i < ARRAY_SIZE(planned); i++) {
-		if (strcmp(reason, planned[i]) == 0)
-			return true;
+enum policy_cause policy_cause_of(const char *reason)
+{
+	for (enum policy_cause c = POLICY_CAUSE_HOLD; c < POLICY_CAUSES; c++) {
+		if (strcmp(reason, causes[c].reason) == 0)
+			return c;
 	}
-	return false;
+	return POLICY_CAUSE_OTHER;
 }
 
-static const char *reason_to_yield(const struct policy_input *in, const struct record_node *best)
+bool policy_is_planned(enum policy_cause cause)
+{
+	return causes[cause].planned;
+}
+
+/* POLICY_CAUSE_OTHER: none. */
+static enum policy_cause cause_to_yield(const struct policy_input *in,
+                                        const struct record_node *best)
 {
 	bool settled = in->owned_for_us >= in->policy->hold_down_us;
 
 	if (in->on_hold)
-		return POLICY_REASON_HOLD;
+		return POLICY_CAUSE_HOLD;
 	if (!in->carrier)
-		return POLICY_REASON_CARRIER;
+		return POLICY_CAUSE_CARRIER;
 	if (in->returns > 0 && in->owned_for_us < RETURN_US << MIN(in->returns, RETURNS_MAX))
-		return NULL;
+		return POLICY_CAUSE_OTHER;
 	/* The first move away from an unwell node is made at once. When the VIP came here because
 	 * another was unwell, two API servers may be flapping, and it rests for the hold-down. But
 	 * where the API server's process has ended, there are no connections left that a move could
 	 * cut. */
 	if (in->me->health == HEALTH_BAD && health_class(best->health) == 0 &&
 	    (settled || in->tenure != POLICY_TENURE_HEALTH || in->api_is_gone))
-		return POLICY_REASON_HEALTH;
+		return POLICY_CAUSE_HEALTH;
 	if (in->unchecked && settled && best->health == HEALTH_GOOD)
-		return POLICY_REASON_UNCHECKED;
+		return POLICY_CAUSE_UNCHECKED;
 	if (in->cut_off && settled && best->health == HEALTH_GOOD && best->failed_epoch == 0)
-		return POLICY_REASON_OUTSIDE;
+		return POLICY_CAUSE_OUTSIDE;
 	if (in->policy->preempt && settled && health_class(best->health) <= (in->unchecked ? 1 : 0) &&
 	    best->failed_epoch == 0 && best->priority > in->me->priority)
-		return POLICY_REASON_PREEMPT;
-	return NULL;
+		return POLICY_CAUSE_PREEMPT;
+	return POLICY_CAUSE_OTHER;
 }
 
 struct policy_advice policy_advise(const struct policy_input *in)
@@ -161,7 +182,7 @@ struct policy_advice policy_advise(const struct policy_input *in)
 	const struct record_node *live = policy_successor(in->facts, in->me, avoid, in->asked_rev);
 	struct policy_advice advice = {0};
 
-	if (best == NULL || reason_to_yield(in, best) == NULL)
+	if (best == NULL || cause_to_yield(in, best) == POLICY_CAUSE_OTHER)
 		return advice;
 	if (in->asked_for_us >= POLICY_ASK_US) {
 		advice.ask = true;
@@ -169,8 +190,9 @@ struct policy_advice policy_advise(const struct policy_input *in)
 	}
 	if (live == NULL || (live != best && in->asked_for_us < POLICY_BETTER_US))
 		return advice;
-	advice.reason = reason_to_yield(in, live);
-	advice.yield = advice.reason != NULL;
+	advice.cause = cause_to_yield(in, live);
+	advice.reason = causes[advice.cause].reason;
+	advice.yield = advice.cause != POLICY_CAUSE_OTHER;
 	if (advice.yield)
 		(void) snprintf(advice.successor, sizeof(advice.successor), "%s", live->node);
 	return advice;

@@ -43,6 +43,48 @@ size_t policy_rank(const struct facts *facts, const struct record_node *me, cons
 const struct record_node *policy_successor(const struct facts *facts, const struct record_node *me,
                                            bool avoid_etcd_leader, int64_t asked_rev);
 
+/*
+ * Why a VIP changes hands. The text stands in the owner's record, in the log and in reports; what is
+ * done about it hangs on the cause, which policy_cause_of() alone finds by the text.
+ */
+enum policy_cause {
+	POLICY_CAUSE_OTHER, /* a failure, or a reason of another version */
+	POLICY_CAUSE_HOLD,
+	POLICY_CAUSE_CARRIER,
+	POLICY_CAUSE_HEALTH,
+	POLICY_CAUSE_UNCHECKED,
+	POLICY_CAUSE_PREEMPT,
+	POLICY_CAUSE_OUTSIDE,
+	POLICY_CAUSE_BY_HAND,
+	POLICY_CAUSE_STOPPING,
+	POLICY_CAUSE_RECONFIGURED,
+	POLICY_CAUSE_NO_OWNER,
+	POLICY_CAUSE_OWN_RECORD,
+	POLICY_CAUSE_KEPT,
+	POLICY_CAUSE_TAKEN_BACK, /* an owner named a successor in vain */
+	POLICY_CAUSES,
+};
+
+#define POLICY_REASON_HOLD "on hold"
+#define POLICY_REASON_CARRIER "link down"
+#define POLICY_REASON_HEALTH "unhealthy"
+#define POLICY_REASON_UNCHECKED "health unknown"
+#define POLICY_REASON_PREEMPT "preempted by priority"
+#define POLICY_REASON_OUTSIDE "unreachable from outside"
+#define POLICY_REASON_BY_HAND "moved by hand"
+#define POLICY_REASON_STOPPING "stopping"
+#define POLICY_REASON_RECONFIGURED "configured away"
+#define POLICY_REASON_NO_OWNER "no owner"
+#define POLICY_REASON_OWN_RECORD "own record found"
+#define POLICY_REASON_KEPT "kept over a restart"
+#define POLICY_REASON_TAKEN_BACK "taken back"
+
+enum policy_cause policy_cause_of(const char *reason);
+
+/* A move for this cause is wanted by an operator or the configuration, or is a first one. All other
+ * moves follow a failure. */
+bool policy_is_planned(enum policy_cause cause);
+
 /* How this node came to own the VIP. */
 enum policy_tenure {
 	POLICY_TENURE_ORDINARY,
@@ -74,27 +116,9 @@ struct policy_advice {
 	bool ask; /* there is a reason to hand over: do the candidates live? */
 	bool yield;
 	char successor[NODECONF_NAME_MAX + 1]; /* with yield: always one that is better off */
+	enum policy_cause cause;               /* with yield, and its text: */
 	const char *reason;                    /* a constant: POLICY_REASON_... */
 };
-
-#define POLICY_REASON_HOLD "on hold"
-#define POLICY_REASON_CARRIER "link down"
-#define POLICY_REASON_HEALTH "unhealthy"
-#define POLICY_REASON_UNCHECKED "health unknown"
-#define POLICY_REASON_PREEMPT "preempted by priority"
-#define POLICY_REASON_OUTSIDE "unreachable from outside"
-
-/* Reasons that others give; they stand in the owner's record, so other versions know them. */
-#define POLICY_REASON_BY_HAND "moved by hand"
-#define POLICY_REASON_STOPPING "stopping"
-#define POLICY_REASON_RECONFIGURED "configured away"
-#define POLICY_REASON_NO_OWNER "no owner"
-#define POLICY_REASON_OWN_RECORD "own record found"
-#define POLICY_REASON_KEPT "kept over a restart"
-
-/* A move for this reason is wanted by an operator or the configuration, or is a first one. All
- * other moves follow a failure. */
-bool policy_is_planned(const char *reason);
 
 /* Should the owner hand over? It does so only to a node that is better off than itself and has
  * answered: the keys of dead ones stand until their leases end. */

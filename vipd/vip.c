@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fsm.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
@@ -25,13 +26,25 @@
 /* More removals a second than this, and the next confirmation is soon enough to add it again. */
 #define READDS_MAX 10
 
+static const struct fsm_state phases[VIP_PHASES] = {
+    [VIP_STARTING] = {"starting", FSM_TO(VIP_JOINED) | FSM_TO(VIP_STOPPING)},
+    [VIP_JOINED] = {"joined", FSM_TO(VIP_STOPPING)},
+    [VIP_STOPPING] = {"stopping", FSM_TO(VIP_STOPPING)},
+};
+
+static void set_phase(struct vip *v, enum vip_phase to)
+{
+	fsm_check(phases, ARRAY_SIZE(phases), v->phase, to);
+	v->phase = to;
+}
+
 /* --- fitness, policy --- */
 
 const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 {
-	if (v->stopping)
+	if (v->phase == VIP_STOPPING)
 		return v->stop_reason;
-	if (!v->link_present) {
+	if (v->link == VIP_LINK_ABSENT) {
 		(void) snprintf(buf, size, "link %s does not exist", v->config->link);
 		return buf;
 	}
@@ -43,15 +56,14 @@ const char *vip_unfit_because(const struct vip *v, char *buf, size_t size)
 		return "fence: nftables is configured, and this kernel has none";
 	if (nodekey_state(v->nodekey) == NODEKEY_TAKEN)
 		return "node name in use until its lease in etcd ends";
-	if ((!v->timing_known || !v->joined) && v->env->lease_error == -ENOSPC)
-		return "etcd refuses writes: database space exceeded";
-	if (!v->timing_known || !v->joined)
-		return "etcd has not answered yet";
+	if (v->phase == VIP_STARTING)
+		return v->env->lease_error == -ENOSPC ? "etcd refuses writes: database space exceeded"
+		                                      : "etcd has not answered yet";
 	if (vip_is_refused(v)) {
 		char mac[MAC_TEXT_MAX];
 
 		(void) snprintf(buf, size, "another host answers for it: %s",
-		                mac_format(&v->foreign_mac, mac));
+		                mac_format(&v->conflict.foreign_mac, mac));
 		return buf;
 	}
 	return NULL;
@@ -78,8 +90,8 @@ static void ask_policy(struct vip *v)
 	    .asked_rev = v->asked_rev,
 	    .asked_for_us = now_us - v->asked_us,
 	    .on_hold = v->on_hold,
-	    .carrier = v->carrier,
-	    .api_is_gone = v->api_is_gone,
+	    .carrier = v->link == VIP_LINK_UP,
+	    .api_is_gone = v->probed.is_gone,
 	    .unchecked = v->health == HEALTH_UNCHECKED && v->me.health == HEALTH_UNKNOWN,
 	    .cut_off = vip_is_to_go_outside(v),
 	};
@@ -95,7 +107,7 @@ static void ask_policy(struct vip *v)
 	}
 	if (!advice.yield)
 		return;
-	if (strcmp(advice.reason, POLICY_REASON_OUTSIDE) == 0) {
+	if (advice.cause == POLICY_CAUSE_OUTSIDE) {
 		v->me.failed_epoch = election_epoch(v->election);
 		nodekey_update(v->nodekey);
 	}
@@ -109,7 +121,7 @@ void vip_review(struct vip *v)
 
 	vip_review_conflict(v);
 	unfit = vip_unfit_because(v, buf, sizeof(buf));
-	v->me.eligible = unfit == NULL && v->carrier && !v->on_hold;
+	v->me.eligible = unfit == NULL && v->link == VIP_LINK_UP && !v->on_hold;
 	v->me.owned = v->env->owned(v->env->ctx);
 	v->me.answered = v->facts.ask_rev;
 	vip_review_outside(v);
@@ -142,7 +154,6 @@ static void warn_about_window(const struct vip *v)
 void vip_set_election_timeout(struct vip *v, int64_t election_timeout_us)
 {
 	v->election_timeout_us = election_timeout_us;
-	v->timing_known = true;
 	configure_timing(v);
 	warn_about_window(v);
 	vip_review(v);
@@ -169,8 +180,8 @@ static void weigh_health(struct vip *v)
 	enum health_state before = v->health;
 	const char *reason = v->probed_reason;
 
-	v->health = health_second_hand(v->probed, v->readiness_unknown, v->member_silent);
-	if (v->health != v->probed)
+	v->health = health_second_hand(v->probed.state, v->probed.is_unknown, v->member_silent);
+	if (v->health != v->probed.state)
 		reason = "readiness unknown, and this node's etcd member does not answer";
 	(void) snprintf(v->health_reason, sizeof(v->health_reason), "%s", reason);
 	if (v->health != before) {
@@ -198,12 +209,11 @@ void vip_set_member(struct vip *v, bool leads, bool is_silent)
 
 void vip_set_health(struct vip *v, const struct health_view *view)
 {
-	if (view->is_unknown && !v->readiness_unknown)
+	if (view->is_unknown && !v->probed.is_unknown)
 		log_warning("readiness_unknown", "vip=%s reason=\"%s\"", v->text, view->reason);
-	v->probed = view->state;
-	v->readiness_unknown = view->is_unknown;
+	v->probed = *view;
+	v->probed.reason = v->probed_reason;
 	v->me.ready = view->is_ready;
-	v->api_is_gone = view->is_gone;
 	(void) snprintf(v->probed_reason, sizeof(v->probed_reason), "%s", view->reason);
 	weigh_health(v);
 }
@@ -248,24 +258,30 @@ void vip_on_address_changed(struct vip *v)
 		            v->text, now.ifname, prefix_format(&now.found.prefix, prefix));
 	v->onlink = now;
 	if (now.subnet_len > 0)
-		asker_set_subnet(v->asker, now.subnet_len);
+		asker_set_subnet(v->conflict.asker, now.subnet_len);
+}
+
+static enum vip_link link_state(const struct vip *v, const struct rtnl_link *link)
+{
+	if (link == NULL)
+		return VIP_LINK_ABSENT;
+	return link->up && (link->carrier || !v->outlet->needs_carrier) ? VIP_LINK_UP : VIP_LINK_DOWN;
 }
 
 void vip_on_link_changed(struct vip *v)
 {
 	const struct rtnl_link *link = rtnl_link_by_name(v->env->rtnl, v->config->link);
-	bool carrier = link != NULL && link->up && (link->carrier || !v->outlet->needs_carrier);
-	bool news = carrier && (!v->carrier || !mac_equal(&link->mac, &v->mac));
+	enum vip_link now = link_state(v, link);
+	bool news = now == VIP_LINK_UP && (v->link != VIP_LINK_UP || !mac_equal(&link->mac, &v->mac));
 
-	if ((link != NULL) != v->link_present)
+	if ((now == VIP_LINK_ABSENT) != (v->link == VIP_LINK_ABSENT))
 		log_info("vip_link", "vip=%s ifname=%s present=%d", v->text, v->config->link, link != NULL);
-	v->link_present = link != NULL;
 	fence_set_link(v->fence, link != NULL ? link->ifindex : 0);
 	v->outlet->on_link(v, link);
 	/* The switch port is new, or our MAC is (a bond that changed its port). */
 	if (news && election_state(v->election) == ELECTION_OWNER)
 		v->outlet->tell(v);
-	v->carrier = carrier;
+	v->link = now;
 	if (link != NULL)
 		v->mac = link->mac;
 	v->me.mac = v->mac;
@@ -273,16 +289,29 @@ void vip_on_link_changed(struct vip *v)
 	vip_review(v);
 }
 
+static bool may_put_back(struct vip_readds *r, int64_t now_us)
+{
+	r->count++;
+	if (r->second_us == 0 || now_us - r->second_us >= US_PER_S) {
+		r->second_us = now_us;
+		r->in_second = 0;
+	}
+	if (r->in_second == READDS_MAX) {
+		r->left_out++;
+		return false;
+	}
+	r->in_second++;
+	return true;
+}
+
 static void put_back(struct vip *v)
 {
-	unsigned suppressed;
-
-	v->readds++;
-	if (!log_ratelimit_allow(&v->readd_limit, mono_now_us(), &suppressed))
+	if (!may_put_back(&v->readds, mono_now_us()))
 		return;
 	log_warning("vip_address_removed",
 	            "vip=%s ifname=%s suppressed=%u reason=\"another program removed it, added again\"",
-	            v->text, v->config->link, suppressed);
+	            v->text, v->config->link, v->readds.left_out);
+	v->readds.left_out = 0;
 	election_renew_hold(v->election);
 	v->outlet->tell(v);
 }
@@ -311,8 +340,8 @@ static void nodekey_changed_cb(enum nodekey_state state, void *userdata)
 {
 	struct vip *v = userdata;
 
-	if (state == NODEKEY_PRESENT)
-		v->joined = true;
+	if (state == NODEKEY_PRESENT && v->phase == VIP_STARTING)
+		set_phase(v, VIP_JOINED);
 	if (state == NODEKEY_TAKEN)
 		/* Most often this node's own of before a power loss, which ends with its lease. */
 		log_warning("node_name_taken",
@@ -324,7 +353,7 @@ static void nodekey_changed_cb(enum nodekey_state state, void *userdata)
 
 static void check_name(struct vip *v)
 {
-	if (!v->joined && nodekey_other_lives(v->nodekey))
+	if (v->phase == VIP_STARTING && nodekey_other_lives(v->nodekey))
 		v->env->name_taken(nodekey_other_instance(v->nodekey), v->env->ctx);
 }
 
@@ -338,7 +367,7 @@ static void review_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED
 	struct vip *v = CONTAINER_OF(w, struct vip, review);
 
 	check_name(v);
-	if (!v->link_present)
+	if (v->link == VIP_LINK_ABSENT)
 		v->outlet->on_link(v, NULL);
 	vip_review(v);
 }
@@ -357,8 +386,7 @@ static void adopt(struct vip *v, const struct keep_vip *kept)
 		(void) fence_drop(v->fence);
 		return;
 	}
-	v->timing_known = true;
-	v->joined = true;
+	set_phase(v, VIP_JOINED);
 	election_adopt(v->election, kept->epoch, kept->rev, kept->window_us, kept->deadline_us);
 	/* An owner confirms and reads nothing: without this it would never learn who else is there. */
 	ledger_follow(v->ledger);
@@ -396,8 +424,6 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, 
 	v->config = config;
 	v->made_us = mono_now_us();
 	v->rtt_us = REPORT_NONE;
-	v->readd_limit = (struct log_ratelimit){.interval_us = US_PER_S, .burst = READDS_MAX};
-	v->conflict_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
 	v->renewal_limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
 	(void) addr_format(&config->addr, v->text);
 	facts_init(&v->facts);
@@ -407,7 +433,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, 
 	(void) snprintf(v->me.instance, sizeof(v->me.instance), "%s", env->instance);
 	v->me.priority = config->policy.priority;
 	v->health = config->policy.health.enabled ? HEALTH_UNKNOWN : HEALTH_UNCHECKED;
-	v->probed = v->health;
+	v->probed.state = v->health;
 	v->me.health = v->health;
 	v->me.has_mac = true;
 	v->election_timeout_us = TIMING_ELECTION_DEFAULT_US;
@@ -432,10 +458,7 @@ struct vip *vip_new(const struct vip_env *env, const struct config_vip *config, 
 		(void) log_error_errno(r, "hcloud_client_failed", "vip=%s", v->text);
 		abort(); /* for want of memory, as above; or of what libcurl needs of the machine */
 	}
-	v->announcer = announcer_new(env->ev, &config->addr, &vip_announcer_callbacks, v);
-	v->asker = asker_new(env->ev, &config->addr, &vip_asker_callbacks, v);
-	announcer_configure(v->announcer, config->policy.announce_repeats,
-	                    config->policy.announce_refresh_us);
+	vip_conflict_init(v);
 	configure_timing(v);
 	arm_fence(v);
 	if (kept != NULL) {
@@ -454,9 +477,8 @@ void vip_free(struct vip *v)
 		return;
 	boottimer_free(v->wake);
 	ev_timer_stop(v->env->ev, &v->review);
-	outside_probe_free(v->probe);
-	asker_free(v->asker);
-	announcer_free(v->announcer);
+	outside_probe_free(v->outside.probe);
+	vip_conflict_fini(v);
 	hcloud_free(v->hcloud);
 	nodekey_free(v->nodekey);
 	ledger_free(v->ledger);
@@ -475,7 +497,7 @@ void vip_stop(struct vip *v, const char *reason)
 	const struct record_node *best =
 	    policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader, POLICY_UNASKED);
 
-	v->stopping = true;
+	set_phase(v, VIP_STOPPING);
 	(void) snprintf(v->stop_reason, sizeof(v->stop_reason), "%s", reason);
 	election_yield(v->election, best != NULL ? best->node : "", reason);
 	vip_review(v);
@@ -483,7 +505,7 @@ void vip_stop(struct vip *v, const char *reason)
 
 bool vip_is_stopping(const struct vip *v)
 {
-	return v->stopping;
+	return v->phase == VIP_STOPPING;
 }
 
 bool vip_is_settling(const struct vip *v)
@@ -491,11 +513,11 @@ bool vip_is_settling(const struct vip *v)
 	int64_t window_us = election_window_us(v->election);
 	int64_t now_us = mono_now_us();
 
-	if (v->stopping || now_us - v->made_us > SETTLED_WINDOWS * window_us)
+	if (v->phase == VIP_STOPPING || now_us - v->made_us > SETTLED_WINDOWS * window_us)
 		return false;
 	switch (election_state(v->election)) {
 	case ELECTION_DOWN:
-		return !v->timing_known || !v->joined;
+		return v->phase == VIP_STARTING;
 	case ELECTION_STANDBY:
 		return vip_owner(v)[0] == '\0' || v->facts.life.us == v->first_life_us ||
 		       now_us - v->facts.life.us > window_us;

@@ -27,8 +27,8 @@
 
 static int64_t interval_of(const struct vip *v)
 {
-	if (v->config->policy.conflict == CONFIG_CONFLICT_OFF || !v->outlet->asks || !v->carrier ||
-	    v->stopping)
+	if (v->config->policy.conflict == CONFIG_CONFLICT_OFF || !v->outlet->asks ||
+	    v->link != VIP_LINK_UP || v->phase == VIP_STOPPING)
 		return 0;
 	switch (election_state(v->election)) {
 	case ELECTION_OWNER:
@@ -54,16 +54,17 @@ static bool takes_after_asking(const struct vip *v)
 /* When the last answer counts no longer. */
 static int64_t foreign_until_us(const struct vip *v)
 {
-	return v->foreign_us == 0 ? 0
-	                          : v->foreign_us + ANSWERS_LOST_MAX * interval_of(v) + ASKER_CHECK_US;
+	return v->conflict.foreign_us == 0
+	           ? 0
+	           : v->conflict.foreign_us + ANSWERS_LOST_MAX * interval_of(v) + ASKER_CHECK_US;
 }
 
 void vip_ask(struct vip *v)
 {
-	asker_set_interval(v->asker, interval_of(v));
+	asker_set_interval(v->conflict.asker, interval_of(v));
 	if (!takes_after_asking(v))
 		return;
-	election_not_before(v->election, asker_done_us(v->asker));
+	election_not_before(v->election, asker_done_us(v->conflict.asker));
 	/* The first read may come with leave to take: what is known of the wire counts before it. */
 	if (!v->facts.known)
 		election_not_before(v->election, foreign_until_us(v));
@@ -85,8 +86,8 @@ bool vip_is_in_use(const struct vip *v)
 		return false;
 	/* Of an owner the record is its own: who else has the address has it wrongly. */
 	if (election_state(v->election) == ELECTION_OWNER)
-		return facts_node_of_mac(&v->facts, &v->foreign_mac) == NULL;
-	return facts_is_foreign_mac(&v->facts, &v->foreign_mac) && !may_be_owned(v);
+		return facts_node_of_mac(&v->facts, &v->conflict.foreign_mac) == NULL;
+	return facts_is_foreign_mac(&v->facts, &v->conflict.foreign_mac) && !may_be_owned(v);
 }
 
 bool vip_is_refused(const struct vip *v)
@@ -103,15 +104,30 @@ void vip_review_conflict(struct vip *v)
 	char mac[MAC_TEXT_MAX];
 
 	vip_ask(v);
-	if (in_use == v->was_in_use)
+	if (in_use == v->conflict.was_in_use)
 		return;
-	v->was_in_use = in_use;
+	v->conflict.was_in_use = in_use;
 	if (!in_use)
 		log_notice("vip_in_use_over", "vip=%s ifname=%s foreign_mac=%s", v->text, v->config->link,
-		           mac_format(&v->foreign_mac, mac));
+		           mac_format(&v->conflict.foreign_mac, mac));
 	else if (election_state(v->election) != ELECTION_OWNER)
 		log_warning("vip_in_use", "vip=%s ifname=%s foreign_mac=%s taken=%d", v->text,
-		            v->config->link, mac_format(&v->foreign_mac, mac), !vip_is_refused(v));
+		            v->config->link, mac_format(&v->conflict.foreign_mac, mac), !vip_is_refused(v));
+}
+
+void vip_see_owner(struct vip *v)
+{
+	v->owner_seen = true;
+	if (!v->conflict.was_in_use)
+		v->conflict.foreign_us = 0;
+}
+
+void vip_defend(struct vip *v)
+{
+	if (!v->conflict.defend)
+		return;
+	v->conflict.defend = false;
+	v->outlet->tell(v);
 }
 
 /* --- what is heard --- */
@@ -123,18 +139,18 @@ static void contest(struct vip *v, const struct mac *from)
 	char mac[MAC_TEXT_MAX];
 	unsigned suppressed;
 
-	v->conflicts++;
-	if (log_ratelimit_allow(&v->conflict_limit, now_us, &suppressed))
+	v->conflict.count++;
+	if (log_ratelimit_allow(&v->conflict.limit, now_us, &suppressed))
 		log_warning("vip_conflict", "vip=%s ifname=%s foreign_mac=%s node=%s suppressed=%u",
 		            v->text, v->config->link, mac_format(from, mac), node != NULL ? node : "-",
 		            suppressed);
-	v->foreign_mac = *from;
-	v->foreign_us = now_us;
-	if (now_us - v->defended_us < DEFEND_US)
+	v->conflict.foreign_mac = *from;
+	v->conflict.foreign_us = now_us;
+	if (now_us - v->conflict.defended_us < DEFEND_US)
 		return;
-	v->defended_us = now_us;
+	v->conflict.defended_us = now_us;
 	/* Are we the owner still? The answer decides: announce over the claim, or yield. */
-	v->defend = true;
+	v->conflict.defend = true;
 	election_check_now(v->election);
 }
 
@@ -146,22 +162,22 @@ static void answered_cb(const struct mac *from, void *userdata)
 		contest(v, from);
 		return;
 	}
-	v->foreign_mac = *from;
-	v->foreign_us = mono_now_us();
+	v->conflict.foreign_mac = *from;
+	v->conflict.foreign_us = mono_now_us();
 	vip_review(v);
 }
 
 static void probe_cb(const struct addr *addr, void *userdata)
 {
-	announcer_probe(((struct vip *) userdata)->announcer, addr);
+	announcer_probe(((struct vip *) userdata)->conflict.announcer, addr);
 }
 
 static void forget_cb(const struct addr *addr, void *userdata)
 {
-	announcer_forget(((struct vip *) userdata)->announcer, addr);
+	announcer_forget(((struct vip *) userdata)->conflict.announcer, addr);
 }
 
-const struct asker_callbacks vip_asker_callbacks = {
+static const struct asker_callbacks asker_callbacks = {
     .probe = probe_cb,
     .forget = forget_cb,
     .claimed = answered_cb,
@@ -194,14 +210,14 @@ static void claimed_cb(const struct addr *addr, const struct mac *from, void *us
 	struct vip *v = userdata;
 	const bool ours = facts_node_of_mac(&v->facts, from) != NULL;
 	const bool owner = election_state(v->election) == ELECTION_OWNER;
-	const bool again = vip_is_in_use(v) && mac_equal(from, &v->foreign_mac);
+	const bool again = vip_is_in_use(v) && mac_equal(from, &v->conflict.foreign_mac);
 
 	if (is_own_mac(v, from))
 		return;
 	if (owner && addr_equal(addr, &v->config->addr) && (ours || again || interval_of(v) == 0)) {
 		contest(v, from);
 	} else if (!ours && interval_of(v) != 0) {
-		asker_on_claim(v->asker, addr, from);
+		asker_on_claim(v->conflict.asker, addr, from);
 		vip_ask(v);
 	}
 }
@@ -214,7 +230,24 @@ static bool entitled_cb(void *userdata)
 	       mono_now_us() < election_deadline_us(v->election);
 }
 
-const struct announcer_callbacks vip_announcer_callbacks = {
+static const struct announcer_callbacks announcer_callbacks = {
     .entitled = entitled_cb,
     .claimed = claimed_cb,
 };
+
+void vip_conflict_init(struct vip *v)
+{
+	const struct config_vip *config = v->config;
+
+	v->conflict.limit = (struct log_ratelimit){.interval_us = 10 * US_PER_S, .burst = 3};
+	v->conflict.announcer = announcer_new(v->env->ev, &config->addr, &announcer_callbacks, v);
+	v->conflict.asker = asker_new(v->env->ev, &config->addr, &asker_callbacks, v);
+	announcer_configure(v->conflict.announcer, config->policy.announce_repeats,
+	                    config->policy.announce_refresh_us);
+}
+
+void vip_conflict_fini(struct vip *v)
+{
+	asker_free(v->conflict.asker);
+	announcer_free(v->conflict.announcer);
+}

@@ -20,7 +20,7 @@ static bool is_on(const struct vip *v)
 /* A node that has the address by another program's hand, or no link, would see only itself. */
 static bool may_look(const struct vip *v)
 {
-	return is_on(v) && election_state(v->election) == ELECTION_STANDBY && v->carrier &&
+	return is_on(v) && election_state(v->election) == ELECTION_STANDBY && v->link == VIP_LINK_UP &&
 	       !v->onlink.is_own && !v->onlink.is_put && v->health != HEALTH_UNCHECKED &&
 	       vip_owner(v)[0] != '\0' && strcmp(vip_owner(v), v->me.node) != 0;
 }
@@ -29,7 +29,7 @@ static void looked_cb(bool reached, const char *reason, void *userdata)
 {
 	struct vip *v = userdata;
 
-	if (!outside_on_look(&v->view, &v->me, v->facts.owner.epoch, reached))
+	if (!outside_on_look(&v->outside.view, &v->me, v->facts.owner.epoch, reached))
 		return;
 	log_line(reached ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "vip_outside",
 	         "vip=%s owner=%s epoch=%lld reached=%d reason=\"%s\"", v->text, vip_owner(v),
@@ -41,21 +41,21 @@ static void look(struct vip *v)
 {
 	bool on = may_look(v);
 
-	if (on && v->looking_epoch != v->facts.owner.epoch)
+	if (on && v->outside.looking_epoch != v->facts.owner.epoch)
 		/* An attempt that is under way may be at the owner before. */
-		outside_probe_run(v->probe, false);
-	v->looking_epoch = on ? v->facts.owner.epoch : 0;
-	outside_probe_run(v->probe, on);
+		outside_probe_run(v->outside.probe, false);
+	v->outside.looking_epoch = on ? v->facts.owner.epoch : 0;
+	outside_probe_run(v->outside.probe, on);
 	/* What it does not look at any more it does not tell. */
 	if (!on && vip_owner(v)[0] != '\0' && v->me.looked_epoch == v->facts.owner.epoch) {
 		v->me.looked_epoch = 0;
-		v->view.epoch = 0;
+		v->outside.view.epoch = 0;
 	}
 }
 
 void vip_outside_init(struct vip *v)
 {
-	v->probe =
+	v->outside.probe =
 	    outside_probe_new(v->env->ev, &v->config->addr, &v->config->policy.health, looked_cb, v);
 }
 
@@ -63,7 +63,7 @@ void vip_outside_init(struct vip *v)
 
 static void say_cut_off(struct vip *v, const struct outside_count *count)
 {
-	if (v->cut_off)
+	if (v->outside.cut_off)
 		log_warning("vip_cut_off", "vip=%s epoch=%lld others=%u unreached=%u", v->text,
 		            (long long) v->facts.owner.epoch, count->others, count->unreached);
 	else
@@ -78,12 +78,13 @@ void vip_review_outside(struct vip *v)
 	bool cut_off = is_on(v) && owner && v->health == HEALTH_GOOD && outside_is_cut_off(&count) &&
 	               v->facts.owner.epoch == election_epoch(v->election);
 
-	outside_on_facts(&v->outside_moves, &v->facts, mono_now_us());
-	outside_review_mark(&v->me, &v->marked_us, owner, v->facts.owner.epoch, &count, mono_now_us());
+	outside_on_facts(&v->outside.moves, &v->facts, mono_now_us());
+	outside_review_mark(&v->me, &v->outside.marked_us, owner, v->facts.owner.epoch, &count,
+	                    mono_now_us());
 	look(v);
-	if (cut_off == v->cut_off)
+	if (cut_off == v->outside.cut_off)
 		return;
-	v->cut_off = cut_off;
+	v->outside.cut_off = cut_off;
 	say_cut_off(v, &count);
 }
 
@@ -92,12 +93,12 @@ const char *vip_outside_stays(const struct vip *v)
 	int64_t now_us = mono_now_us();
 
 	return outside_stays(
-	    &v->outside_moves, now_us - v->health_since_us,
+	    &v->outside.moves, now_us - v->health_since_us,
 	    policy_successor(&v->facts, &v->me, v->config->policy.avoid_etcd_leader, POLICY_UNASKED),
 	    now_us);
 }
 
 bool vip_is_to_go_outside(const struct vip *v)
 {
-	return v->cut_off && vip_outside_stays(v) == NULL;
+	return v->outside.cut_off && vip_outside_stays(v) == NULL;
 }

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * The inside of one VIP, only for the six files that make it up:
+ * The inside of one VIP, only for the files that make it up. What a file alone writes
+ * stands in a struct of its name:
  *   vip.c          its life, and what goes on around it
- *   vip_outlet.c   how the network around it learns where the address is
- *   vip_world.c    what the election does to etcd, the kernel and the LAN, and their answers
+ *   vip_world.c    what the election does to etcd, the kernel and the LAN, and their answers; how the
+ *                  network around it learns where the address is
  *   vip_conflict.c whether another host has the address
  *   vip_outside.c  whether the others reach it at its owner
  *   vip_report.c   what there is to say about it
@@ -38,6 +39,56 @@ struct vip_outlet {
 	void (*hush)(struct vip *vip); /* before it goes */
 };
 
+/*
+ * Does this node take part at all?
+ *
+ *   starting --- its node key stands in etcd, or the VIP was left to it ---> joined
+ *      |                                                                       |
+ *      +----------------------------> stopping <--------- vip_stop() ----------+
+ */
+enum vip_phase {
+	VIP_STARTING,
+	VIP_JOINED,
+	VIP_STOPPING,
+	VIP_PHASES,
+};
+
+enum vip_link {
+	VIP_LINK_ABSENT,
+	VIP_LINK_DOWN, /* or without the carrier that the outlet needs */
+	VIP_LINK_UP,
+};
+
+/* The address that others take off the link is put back, but not more often than so in a second. */
+struct vip_readds {
+	uint64_t count;
+	int64_t second_us; /* when the present second began */
+	unsigned in_second;
+	unsigned left_out; /* since the last that was put back */
+};
+
+struct vip_conflict {
+	struct announcer *announcer;
+	struct asker *asker;
+	uint64_t count;
+	struct mac foreign_mac; /* the last other host that was found to have the address */
+	int64_t foreign_us;     /* when; 0: none */
+	bool was_in_use;        /* as last logged */
+	int64_t defended_us;
+	bool defend; /* announce behind the next confirmation */
+	struct log_ratelimit limit;
+};
+
+struct vip_outside {
+	struct outside_probe *probe;
+	int64_t looking_epoch; /* of the owner that the probe looks at; 0: it is stopped */
+	struct outside_view view;
+	struct outside_moves moves;
+	int64_t marked_us; /* when me.failed_epoch was first seen set */
+	bool
+	    cut_off; /* the others do not reach it here, and its API server is healthy; as last logged */
+};
+
 struct vip {
 	const struct vip_env *env;
 	const struct config_vip *config;
@@ -50,8 +101,8 @@ struct vip {
 	struct fence *fence;
 	const struct vip_outlet *outlet;
 	struct hcloud *hcloud; /* NULL: the VIP is none of Hetzner Cloud's */
-	struct announcer *announcer;
-	struct asker *asker;
+	struct vip_conflict conflict;
+	struct vip_outside outside;
 	struct nodekey *nodekey;
 	struct history history;
 
@@ -62,25 +113,20 @@ struct vip {
 	int64_t first_life_us; /* facts.life as of the first read: no sign of life */
 
 	/* fitness */
-	bool link_present;
+	enum vip_phase phase;
+	char stop_reason[RECORD_REASON_MAX + 1];
+	bool on_hold;
+	enum vip_link link;
 	struct onlink onlink; /* without a link all zero */
-	bool carrier;
-	int make_link_error; /* why there is no dummy, or 0 */
+	int make_link_error;  /* why there is no dummy, or 0 */
 	int64_t make_link_at_us;
 	struct mac mac;
-	bool timing_known;
-	bool joined; /* our node key has stood in etcd, or the process before us left us the VIP */
-	bool stopping;
-	char stop_reason[RECORD_REASON_MAX + 1];
 
-	bool on_hold;
 	enum health_state health; /* as this node shows it; me.health is what others are told */
-	bool api_is_gone;         /* health.h's is_gone */
 	int64_t health_since_us;
 	char health_reason[256];
-	enum health_state probed; /* health as the probes have it, and their reason */
+	struct health_view probed; /* as the probes have it; the reason is the next */
 	char probed_reason[256];
-	bool readiness_unknown;
 	bool member_silent;
 	int64_t election_timeout_us;
 	int64_t granted_lease_s;
@@ -90,29 +136,12 @@ struct vip {
 	int64_t asked_us; /* when the candidates were last asked for a sign of life */
 	int64_t asked_rev;
 
-	/* outside */
-	struct outside_probe *probe;
-	int64_t looking_epoch; /* of the owner that the probe looks at; 0: it is stopped */
-	struct outside_view view;
-	struct outside_moves outside_moves;
-	int64_t marked_us; /* when me.failed_epoch was first seen set */
-	bool cut_off; /* the others do not reach it here, and its API server is healthy; as last logged
-	               */
-
 	/* counters and last values, for reports */
 	int64_t rtt_us;
 	uint64_t confirmations;
 	uint64_t confirmation_failures;
 	bool etcd_ok;
-	uint64_t conflicts;
-	struct mac foreign_mac; /* the last other host that was found to have the address */
-	int64_t foreign_us;     /* when; 0: none */
-	bool was_in_use;        /* as last logged */
-	int64_t defended_us;
-	bool defend; /* announce behind the next confirmation */
-	uint64_t readds;
-	struct log_ratelimit readd_limit;
-	struct log_ratelimit conflict_limit;
+	struct vip_readds readds;
 	struct log_ratelimit renewal_limit;
 	bool sockets_unsupported;
 };
@@ -129,14 +158,9 @@ bool vip_etcd_is_full(const struct vip *vip);
 /* Something changed: weigh it all again. */
 void vip_review(struct vip *vip);
 
-/* vip_outlet.c: chooses the way and makes what it needs; 0 or -errno, of the cloud's
- * client. */
-int vip_outlet_init(struct vip *vip);
-
 /* vip_conflict.c */
-extern const struct announcer_callbacks vip_announcer_callbacks;
-extern const struct asker_callbacks vip_asker_callbacks;
-
+void vip_conflict_init(struct vip *vip);
+void vip_conflict_fini(struct vip *vip);
 /* Asks the LAN as often as the state wants it. */
 void vip_ask(struct vip *vip);
 /* Logs what has changed since the last time. */
@@ -145,6 +169,10 @@ void vip_review_conflict(struct vip *vip);
 bool vip_is_in_use(const struct vip *vip);
 /* And so it is not taken. */
 bool vip_is_refused(const struct vip *vip);
+/* An owner of ours is seen alive, or is this node: what has answered before may have been it. */
+void vip_see_owner(struct vip *vip);
+/* A confirmation of ours has come: a claim of another host is answered now. */
+void vip_defend(struct vip *vip);
 
 /* vip_outside.c */
 void vip_outside_init(struct vip *vip);
@@ -156,6 +184,8 @@ bool vip_is_to_go_outside(const struct vip *vip);
 const char *vip_outside_stays(const struct vip *vip);
 
 /* vip_world.c */
+/* Chooses the outlet and makes what it needs; 0 or -errno, of the cloud's client. */
+int vip_outlet_init(struct vip *vip);
 extern const struct election_ops vip_election_ops;
 extern const struct ledger_callbacks vip_ledger_callbacks;
 

@@ -89,7 +89,7 @@ static void add_outside(const struct vip *v, struct vip_report_room *room,
 
 	report->outside_reached = count.reached;
 	report->outside_unreached = count.unreached;
-	if (!v->cut_off)
+	if (!v->outside.cut_off)
 		return;
 	stays = vip_outside_stays(v);
 	add_warning(room, report,
@@ -109,7 +109,7 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 	if (unfit != NULL)
 		add_warning(room, report, "takes no part: %s", unfit);
 	add_clusters(v, room, report);
-	if (report->link_problem != NULL && v->link_present)
+	if (report->link_problem != NULL && v->link != VIP_LINK_ABSENT)
 		add_warning(room, report, "%s", report->link_problem);
 	if (v->onlink.is_own || v->onlink.is_put)
 		add_warning(room, report,
@@ -121,7 +121,7 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		add_warning(room, report,
 		            "the gate is tried again by itself; does another program own a table "
 		            "fairlead-vip (nft list tables), or may vipd not change nftables?");
-	if (v->link_present && !v->carrier)
+	if (v->link == VIP_LINK_DOWN)
 		add_warning(room, report, "link %s is down or has no carrier", v->config->link);
 	if (v->make_link_error < 0)
 		add_warning(room, report,
@@ -133,16 +133,16 @@ static void add_warnings(const struct vip *v, struct vip_report_room *room,
 		            "the API server of this node is not checked: %s; where there is none, set "
 		            "healthCheck.enabled to false",
 		            v->health_reason);
-	if (v->readiness_unknown)
+	if (v->probed.is_unknown)
 		add_warning(room, report,
 		            "the API server of this node does not tell whether it is ready (%s): give its "
 		            "probes a certificate: fairlead init --probe-certificate",
 		            v->probed_reason);
 	if (v->hcloud != NULL)
 		add_cloud_trouble(v, room, report);
-	if (announcer_error(v->announcer) < 0)
+	if (announcer_error(v->conflict.announcer) < 0)
 		add_warning(room, report, "cannot announce on %s: %s", v->config->link,
-		            strerror(-announcer_error(v->announcer)));
+		            strerror(-announcer_error(v->conflict.announcer)));
 	if (election_window_us(v->election) < advised_us)
 		add_warning(
 		    room, report,
@@ -205,29 +205,29 @@ void vip_fill_report(const struct vip *v, struct vip_report_room *room,
 	    .confirmation_failures = v->confirmation_failures,
 	    .health = v->health,
 	    .health_reason = v->health_reason,
-	    .readiness_unknown = v->readiness_unknown,
+	    .readiness_unknown = v->probed.is_unknown,
 	    .priority = v->me.priority,
 	    .hold = v->on_hold,
 	    .etcd_leader = v->me.etcd_leader,
 	    .etcd_endpoint = ledger_endpoint(v->ledger)[0] != '\0' ? ledger_endpoint(v->ledger) : NULL,
 	    /* A refusal is an answer. */
 	    .etcd_ok = v->etcd_ok || (v->facts.known && vip_etcd_is_full(v)),
-	    .conflicts = v->conflicts,
+	    .conflicts = v->conflict.count,
 	    .in_use = vip_is_in_use(v),
-	    .readds = v->readds,
+	    .readds = v->readds.count,
 	};
 
 	room->link_problem[0] = '\0';
-	if (!v->link_present && v->make_link_error == 0)
+	if (v->link == VIP_LINK_ABSENT && v->make_link_error == 0)
 		(void) snprintf(room->link_problem, sizeof(room->link_problem), "link %s does not exist",
 		                v->config->link);
 	else
 		(void) onlink_outside(&v->onlink, v->config, room->link_problem);
 	r.link_problem = room->link_problem[0] != '\0' ? room->link_problem : NULL;
 	/* Before an owner is known, what has answered may be a node of ours. */
-	if (v->foreign_us != 0 && (r.in_use || v->owner_seen)) {
-		r.foreign_mac = mac_format(&v->foreign_mac, room->foreign_mac);
-		r.foreign_node = facts_node_of_mac(&v->facts, &v->foreign_mac);
+	if (v->conflict.foreign_us != 0 && (r.in_use || v->owner_seen)) {
+		r.foreign_mac = mac_format(&v->conflict.foreign_mac, room->foreign_mac);
+		r.foreign_node = facts_node_of_mac(&v->facts, &v->conflict.foreign_mac);
 	}
 	if (v->hcloud != NULL) {
 		struct hcloud_report cloud = hcloud_report(v->hcloud);

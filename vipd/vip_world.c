@@ -21,12 +21,8 @@ static void on_facts(struct vip *v)
 	if (v->facts.known && v->first_life_us == 0)
 		v->first_life_us = v->facts.life.us;
 	else if (v->facts.known && v->facts.has_owner && v->facts.life.us != v->first_life_us &&
-	         !v->owner_seen) {
-		v->owner_seen = true;
-		/* What has answered before may have been the owner. */
-		if (!v->was_in_use)
-			v->foreign_us = 0;
-	}
+	         !v->owner_seen)
+		vip_see_owner(v);
 	history_on_facts(&v->history, &v->facts, mono_now_us());
 	if (v->facts.known && facts_node(&v->facts, v->me.node) == NULL)
 		nodekey_on_gone(v->nodekey);
@@ -74,10 +70,8 @@ static void ledger_confirm_cb(enum election_verdict verdict, int64_t rev, int64_
 	if (election_state(v->election) != ELECTION_OWNER)
 		return;
 	v->env->kept_changed(v->env->ctx);
-	if (verdict == ELECTION_DONE && v->defend) {
-		v->defend = false;
-		v->outlet->tell(v);
-	}
+	if (verdict == ELECTION_DONE)
+		vip_defend(v);
 }
 
 static void ledger_release_cb(enum election_verdict verdict, int64_t rev, void *userdata)
@@ -206,33 +200,30 @@ static void op_changed(enum election_state from, enum election_state to, const c
                        void *ctx)
 {
 	struct vip *v = ctx;
+	enum policy_cause cause = election_cause(v->election);
 	bool owned = from == ELECTION_OWNER || to == ELECTION_OWNER;
 	/* Of our own record while there is one: an adopted one is not in the facts yet. */
 	bool ours = election_rev(v->election) != 0;
 	int64_t epoch = ours ? election_epoch(v->election) : v->facts.owner.epoch;
 	int64_t rev = ours ? election_rev(v->election) : v->facts.owner_rev;
 
-	log_line(!owned                      ? LOG_LEVEL_INFO
-	         : policy_is_planned(reason) ? LOG_LEVEL_NOTICE
-	                                     : LOG_LEVEL_WARNING,
+	log_line(!owned                     ? LOG_LEVEL_INFO
+	         : policy_is_planned(cause) ? LOG_LEVEL_NOTICE
+	                                    : LOG_LEVEL_WARNING,
 	         "vip_state", "vip=%s old=%s new=%s reason=\"%s\" epoch=%lld rev=%lld", v->text,
 	         election_state_name(from), election_state_name(to), reason, (long long) epoch,
 	         (long long) rev);
 	if (owned)
 		v->env->kept_changed(v->env->ctx);
 	if (to == ELECTION_OWNER) {
-		v->owner_seen = true;
-		/* What was heard before and did not count was of an owner before. */
-		if (!v->was_in_use)
-			v->foreign_us = 0;
-		v->tenure = strcmp(reason, POLICY_REASON_HEALTH) == 0 ? POLICY_TENURE_HEALTH
-		                                                      : POLICY_TENURE_ORDINARY;
-		v->returns = strcmp(reason, ELECTION_REASON_TAKEN_BACK) == 0 ? v->returns + 1 : 0;
+		vip_see_owner(v);
+		v->tenure = cause == POLICY_CAUSE_HEALTH ? POLICY_TENURE_HEALTH : POLICY_TENURE_ORDINARY;
+		v->returns = cause == POLICY_CAUSE_TAKEN_BACK ? v->returns + 1 : 0;
 		history_on_held(&v->history, mono_now_us());
 		v->outlet->tell(v);
 	}
 	vip_ask(v);
-	if (to == ELECTION_DOWN && v->stopping)
+	if (to == ELECTION_DOWN && v->phase == VIP_STOPPING)
 		v->env->stopped(v->env->ctx);
 }
 
@@ -279,7 +270,7 @@ static void layer2_on_link(struct vip *v, const struct rtnl_link *link)
 {
 	int r;
 
-	r = announcer_set_link(v->announcer, link != NULL && link->has_mac ? link->ifindex : 0,
+	r = announcer_set_link(v->conflict.announcer, link != NULL && link->has_mac ? link->ifindex : 0,
 	                       link != NULL ? &link->mac : NULL);
 	if (r < 0)
 		log_warning_errno(r, "announcer_failed", "vip=%s ifname=%s", v->text, v->config->link);
@@ -287,12 +278,12 @@ static void layer2_on_link(struct vip *v, const struct rtnl_link *link)
 
 static void layer2_tell(struct vip *v)
 {
-	announcer_start(v->announcer);
+	announcer_start(v->conflict.announcer);
 }
 
 static void layer2_hush(struct vip *v)
 {
-	announcer_stop(v->announcer);
+	announcer_stop(v->conflict.announcer);
 }
 
 /* --- bgp --- */
@@ -302,7 +293,7 @@ static void make_link(struct vip *v)
 	int64_t now_us = mono_now_us();
 	int r;
 
-	if (v->stopping || now_us < v->make_link_at_us)
+	if (v->phase == VIP_STOPPING || now_us < v->make_link_at_us)
 		return;
 	r = rtnl_link_add_dummy(v->env->rtnl, v->config->link, LEFTOVERS_LINK_GROUP);
 	if (r == -EEXIST)

@@ -468,7 +468,7 @@ static void test_planned(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		if (!CHECK_EQ_INT(policy_is_planned(cases[i].reason), cases[i].planned))
+		if (!CHECK_EQ_INT(policy_is_planned(policy_cause_of(cases[i].reason)), cases[i].planned))
 			(void) fprintf(stderr, "reason '%s'\n", cases[i].reason);
 	}
 }
