@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps the gate's sets in the kernel and remembers which addresses are guarded, so that the tables
- * can be made anew. What the tables contain is in nftgate_rules.c, and whether the kernel still has
- * it so in nftgate_inspect.c. vipd's fence calls this.
+ * can be made anew. What the tables contain, and whether the kernel still has it so, is in
+ * nftgate_rules.c. vipd's fence calls this.
  *
  * Every change is one transaction over both tables, so ARP and IP open and shut at one instant. The
  * timeout of an element cannot be changed in place before kernel 6.12, so opening is add, delete,
@@ -37,9 +37,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "net/netlink.h"
-#include "net/nft_batch.h"
-#include "net/nft_read.h"
-#include "net/nftgate_inspect.h"
+#include "net/nft.h"
 #include "net/nftgate_rules.h"
 
 #define OPEN_ATTEMPTS_MAX 3

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The gate's chains, sets and rules as three tables of constants, written into a batch with
- * libnftnl for nftgate.c.
+ * libnftnl for nftgate.c, and read back when a process starts and when another program has touched
+ * them. Rules are compared by libnftnl's text of their expressions, ours and the kernel's alike:
+ * one that was inserted, lost or changed shows there.
  *
  * Priorities: `input` and `output` come before everything (the lowest that others use is -400, for
  * defragmentation). A packet that will be dropped then makes no connection-tracking entry, is not
@@ -13,6 +15,7 @@
 /* Before the kernel's headers, which then leave out what it defines. */
 #include <netinet/in.h>
 
+#include <errno.h>
 #include <libmnl/libmnl.h>
 #include <libnftnl/chain.h>
 #include <libnftnl/expr.h>
@@ -32,11 +35,8 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "net/netlink.h"
 
-#define CHAIN_INPUT "input"
-#define CHAIN_OUTPUT "output"
-#define CHAIN_TRANSLATED "translated"
-#define CHAIN_REPLIES "replies"
 #define PRIORITY_FIRST (-1000)
 #define PRIORITY_LAST 1000
 /* The types by the numbers that nft(8) gives them, so that it can show the elements. */
@@ -45,18 +45,30 @@
 #define NFT_TYPE_MARK 19
 #define NFT_TYPE_IFINDEX 20
 
-const uint8_t nftgate_families[NFTGATE_FAMILIES] = {NFPROTO_ARP, NFPROTO_INET};
+static const uint8_t families[] = {NFPROTO_ARP, NFPROTO_INET};
 
-const struct nftgate_chain nftgate_chains[NFTGATE_CHAINS] = {
-    {NFPROTO_ARP, CHAIN_INPUT, NF_ARP_IN, PRIORITY_FIRST},
-    {NFPROTO_ARP, CHAIN_OUTPUT, NF_ARP_OUT, PRIORITY_FIRST},
-    {NFPROTO_INET, CHAIN_INPUT, NF_INET_LOCAL_IN, PRIORITY_FIRST},
-    {NFPROTO_INET, CHAIN_OUTPUT, NF_INET_LOCAL_OUT, PRIORITY_FIRST},
-    {NFPROTO_INET, CHAIN_TRANSLATED, NF_INET_PRE_ROUTING, PRIORITY_LAST},
-    {NFPROTO_INET, CHAIN_REPLIES, NF_INET_POST_ROUTING, PRIORITY_LAST},
+enum gate_chain { ARP_INPUT, ARP_OUTPUT, INPUT, OUTPUT, TRANSLATED, REPLIES, CHAINS };
+
+static const struct chain {
+	uint8_t family;
+	const char *name;
+	uint32_t hook;
+	int32_t priority;
+} chains[CHAINS] = {
+    [ARP_INPUT] = {NFPROTO_ARP, "input", NF_ARP_IN, PRIORITY_FIRST},
+    [ARP_OUTPUT] = {NFPROTO_ARP, "output", NF_ARP_OUT, PRIORITY_FIRST},
+    [INPUT] = {NFPROTO_INET, "input", NF_INET_LOCAL_IN, PRIORITY_FIRST},
+    [OUTPUT] = {NFPROTO_INET, "output", NF_INET_LOCAL_OUT, PRIORITY_FIRST},
+    [TRANSLATED] = {NFPROTO_INET, "translated", NF_INET_PRE_ROUTING, PRIORITY_LAST},
+    [REPLIES] = {NFPROTO_INET, "replies", NF_INET_POST_ROUTING, PRIORITY_LAST},
 };
 
-const struct nftgate_set nftgate_sets[NFTGATE_SETS] = {
+static const struct set {
+	uint8_t family;
+	const char *name;
+	uint32_t key_type, key_len;
+	uint32_t flags;
+} sets[] = {
     {NFPROTO_ARP, NFTGATE_SET_GUARDED4, NFT_TYPE_IPADDR, 4, 0},
     {NFPROTO_ARP, NFTGATE_SET_LIVE4, NFT_TYPE_IPADDR, 4, NFT_SET_TIMEOUT},
     {NFPROTO_INET, NFTGATE_SET_GUARDED4, NFT_TYPE_IPADDR, 4, 0},
@@ -66,6 +78,9 @@ const struct nftgate_set nftgate_sets[NFTGATE_SETS] = {
     {NFPROTO_INET, NFTGATE_SET_TICKETS, NFT_TYPE_MARK, NFTGATE_TICKET_BYTES, NFT_SET_TIMEOUT},
     {NFPROTO_INET, NFTGATE_SET_LINKS, NFT_TYPE_IFINDEX, NFTGATE_LINK_BYTES, 0},
 };
+
+#define RULE_TEXT_MAX 2048
+#define INSPECT_ATTEMPTS_MAX 10
 
 enum source { SOURCE_NONE, SOURCE_META, SOURCE_NET, SOURCE_TRANSPORT, SOURCE_CT };
 enum test { TEST_IS, TEST_IS_NOT, TEST_IN, TEST_NOT_IN };
@@ -148,74 +163,46 @@ struct match {
  * pods to the address pass, as kube-proxy translates a Service's externalIPs on every node.
  */
 static const struct gate_rule {
-	uint8_t family;
-	const char *chain;
-	bool accepts;
+	enum gate_chain chain;
+	uint32_t verdict;
 	struct match matches[MATCHES_MAX];
 } rules[] = {
-    {NFPROTO_ARP,
-     CHAIN_INPUT,
-     false,
+    {ARP_INPUT,
+     NF_DROP,
      {IS(NET(7, 1), ARPOP_REQUEST), NOT_IN(NET(14, 4), NFTGATE_SET_GUARDED4),
       SILENT(NET(24, 4), 4)}},
-    {NFPROTO_ARP, CHAIN_OUTPUT, false, {SILENT(NET(14, 4), 4)}},
+    {ARP_OUTPUT, NF_DROP, {SILENT(NET(14, 4), 4)}},
 
-    {NFPROTO_INET, CHAIN_INPUT, false, {IS_PROTO(NFPROTO_IPV4), SILENT(NET(16, 4), 4)}},
-    {NFPROTO_INET, CHAIN_INPUT, false, {IS_PROTO(NFPROTO_IPV6), SILENT(NET(24, 16), 6)}},
-    {NFPROTO_INET,
-     CHAIN_INPUT,
-     false,
+    {INPUT, NF_DROP, {IS_PROTO(NFPROTO_IPV4), SILENT(NET(16, 4), 4)}},
+    {INPUT, NF_DROP, {IS_PROTO(NFPROTO_IPV6), SILENT(NET(24, 16), 6)}},
+    {INPUT,
+     NF_DROP,
      {IS_PROTO(NFPROTO_IPV6), IS_L4PROTO(IPPROTO_ICMPV6), IS(TRANSPORT(0, 1), ND_NEIGHBOR_SOLICIT),
       SILENT(TRANSPORT(8, 16), 6)}},
 
-    {NFPROTO_INET, CHAIN_OUTPUT, true, {IS_L4PROTO(IPPROTO_TCP), HAS(TRANSPORT(13, 1), TH_RST)}},
-    {NFPROTO_INET, CHAIN_OUTPUT, false, {IS_PROTO(NFPROTO_IPV4), SILENT(NET(12, 4), 4)}},
-    {NFPROTO_INET, CHAIN_OUTPUT, false, {IS_PROTO(NFPROTO_IPV6), SILENT(NET(8, 16), 6)}},
-    {NFPROTO_INET,
-     CHAIN_OUTPUT,
-     false,
+    {OUTPUT, NF_ACCEPT, {IS_L4PROTO(IPPROTO_TCP), HAS(TRANSPORT(13, 1), TH_RST)}},
+    {OUTPUT, NF_DROP, {IS_PROTO(NFPROTO_IPV4), SILENT(NET(12, 4), 4)}},
+    {OUTPUT, NF_DROP, {IS_PROTO(NFPROTO_IPV6), SILENT(NET(8, 16), 6)}},
+    {OUTPUT,
+     NF_DROP,
      {IS_PROTO(NFPROTO_IPV6), IS_L4PROTO(IPPROTO_ICMPV6), IS(TRANSPORT(0, 1), ND_NEIGHBOR_ADVERT),
       SILENT(TRANSPORT(8, 16), 6)}},
 
-    {NFPROTO_INET, CHAIN_TRANSLATED, true, {LACKS(CT(NFT_CT_STATUS, 4), IPS_NAT_MASK)}},
-    {NFPROTO_INET, CHAIN_TRANSLATED, true, {IS_LOOPBACK(NFT_META_IIFTYPE)}},
-    {NFPROTO_INET, CHAIN_TRANSLATED, true, {LEADS_INSIDE(NFT_META_IIF, NFT_META_IIFKIND)}},
-    {NFPROTO_INET,
-     CHAIN_TRANSLATED,
-     false,
-     {TO_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST4(IP_CT_DIR_ORIGINAL), 4)}},
-    {NFPROTO_INET,
-     CHAIN_TRANSLATED,
-     false,
-     {TO_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST6(IP_CT_DIR_ORIGINAL), 6)}},
-    {NFPROTO_INET,
-     CHAIN_TRANSLATED,
-     false,
-     {FROM_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST4(IP_CT_DIR_REPLY), 4)}},
-    {NFPROTO_INET,
-     CHAIN_TRANSLATED,
-     false,
-     {FROM_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST6(IP_CT_DIR_REPLY), 6)}},
+    {TRANSLATED, NF_ACCEPT, {LACKS(CT(NFT_CT_STATUS, 4), IPS_NAT_MASK)}},
+    {TRANSLATED, NF_ACCEPT, {IS_LOOPBACK(NFT_META_IIFTYPE)}},
+    {TRANSLATED, NF_ACCEPT, {LEADS_INSIDE(NFT_META_IIF, NFT_META_IIFKIND)}},
+    {TRANSLATED, NF_DROP, {TO_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST4(IP_CT_DIR_ORIGINAL), 4)}},
+    {TRANSLATED, NF_DROP, {TO_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST6(IP_CT_DIR_ORIGINAL), 6)}},
+    {TRANSLATED, NF_DROP, {FROM_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST4(IP_CT_DIR_REPLY), 4)}},
+    {TRANSLATED, NF_DROP, {FROM_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST6(IP_CT_DIR_REPLY), 6)}},
 
-    {NFPROTO_INET, CHAIN_REPLIES, true, {LACKS(CT(NFT_CT_STATUS, 4), IPS_NAT_MASK)}},
-    {NFPROTO_INET, CHAIN_REPLIES, true, {IS_LOOPBACK(NFT_META_OIFTYPE)}},
-    {NFPROTO_INET, CHAIN_REPLIES, true, {LEADS_INSIDE(NFT_META_OIF, NFT_META_OIFKIND)}},
-    {NFPROTO_INET,
-     CHAIN_REPLIES,
-     false,
-     {TO_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST4(IP_CT_DIR_ORIGINAL), 4)}},
-    {NFPROTO_INET,
-     CHAIN_REPLIES,
-     false,
-     {TO_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST6(IP_CT_DIR_ORIGINAL), 6)}},
-    {NFPROTO_INET,
-     CHAIN_REPLIES,
-     false,
-     {FROM_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST4(IP_CT_DIR_REPLY), 4)}},
-    {NFPROTO_INET,
-     CHAIN_REPLIES,
-     false,
-     {FROM_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST6(IP_CT_DIR_REPLY), 6)}},
+    {REPLIES, NF_ACCEPT, {LACKS(CT(NFT_CT_STATUS, 4), IPS_NAT_MASK)}},
+    {REPLIES, NF_ACCEPT, {IS_LOOPBACK(NFT_META_OIFTYPE)}},
+    {REPLIES, NF_ACCEPT, {LEADS_INSIDE(NFT_META_OIF, NFT_META_OIFKIND)}},
+    {REPLIES, NF_DROP, {TO_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST4(IP_CT_DIR_ORIGINAL), 4)}},
+    {REPLIES, NF_DROP, {TO_VIP(IP_CT_DIR_REPLY), SILENT(CT_DST6(IP_CT_DIR_ORIGINAL), 6)}},
+    {REPLIES, NF_DROP, {FROM_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST4(IP_CT_DIR_REPLY), 4)}},
+    {REPLIES, NF_DROP, {FROM_VIP(IP_CT_DIR_ORIGINAL), SILENT(CT_DST6(IP_CT_DIR_REPLY), 6)}},
 };
 
 /* --- writing --- */
@@ -332,12 +319,12 @@ static struct nftnl_rule *build_rule(const struct gate_rule *spec, const char *t
 {
 	struct nftnl_rule *rule = mem_expect(nftnl_rule_alloc());
 
-	nftnl_rule_set_u32(rule, NFTNL_RULE_FAMILY, spec->family);
+	nftnl_rule_set_u32(rule, NFTNL_RULE_FAMILY, chains[spec->chain].family);
 	(void) nftnl_rule_set_str(rule, NFTNL_RULE_TABLE, table);
-	(void) nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, spec->chain);
+	(void) nftnl_rule_set_str(rule, NFTNL_RULE_CHAIN, chains[spec->chain].name);
 	for (size_t i = 0; i < MATCHES_MAX && spec->matches[i].source != SOURCE_NONE; i++)
 		add_match(rule, &spec->matches[i]);
-	add_verdict(rule, spec->accepts ? NF_ACCEPT : NF_DROP);
+	add_verdict(rule, spec->verdict);
 	return rule;
 }
 
@@ -348,8 +335,6 @@ static void put_table(struct nft_batch *b, uint16_t type, uint8_t family, const 
 	    nft_batch_open(b, type, family, type == NFT_MSG_NEWTABLE ? NLM_F_CREATE : 0);
 	struct nftnl_table *table;
 
-	if (nlh == NULL)
-		return;
 	table = mem_expect(nftnl_table_alloc());
 	(void) nftnl_table_set_str(table, NFTNL_TABLE_NAME, name);
 	if (flags != 0)
@@ -359,13 +344,11 @@ static void put_table(struct nft_batch *b, uint16_t type, uint8_t family, const 
 	nft_batch_close(b, nlh);
 }
 
-static void put_chain(struct nft_batch *b, const struct nftgate_chain *spec, const char *table)
+static void put_chain(struct nft_batch *b, const struct chain *spec, const char *table)
 {
 	struct nlmsghdr *nlh = nft_batch_open(b, NFT_MSG_NEWCHAIN, spec->family, NLM_F_CREATE);
 	struct nftnl_chain *chain;
 
-	if (nlh == NULL)
-		return;
 	chain = mem_expect(nftnl_chain_alloc());
 	(void) nftnl_chain_set_str(chain, NFTNL_CHAIN_TABLE, table);
 	(void) nftnl_chain_set_str(chain, NFTNL_CHAIN_NAME, spec->name);
@@ -378,19 +361,17 @@ static void put_chain(struct nft_batch *b, const struct nftgate_chain *spec, con
 	nft_batch_close(b, nlh);
 }
 
-static void put_set(struct nft_batch *b, const struct nftgate_set *spec, const char *table)
+static void put_set(struct nft_batch *b, const struct set *spec, const char *table)
 {
 	struct nlmsghdr *nlh = nft_batch_open(b, NFT_MSG_NEWSET, spec->family, NLM_F_CREATE);
 	struct nftnl_set *set;
 
-	if (nlh == NULL)
-		return;
 	set = mem_expect(nftnl_set_alloc());
 	(void) nftnl_set_set_str(set, NFTNL_SET_TABLE, table);
 	(void) nftnl_set_set_str(set, NFTNL_SET_NAME, spec->name);
 	nftnl_set_set_u32(set, NFTNL_SET_FAMILY, spec->family);
 	/* Required and local to the batch; any number that differs from its neighbours'. */
-	nftnl_set_set_u32(set, NFTNL_SET_ID, (uint32_t) (spec - nftgate_sets) + 1);
+	nftnl_set_set_u32(set, NFTNL_SET_ID, (uint32_t) (spec - sets) + 1);
 	nftnl_set_set_u32(set, NFTNL_SET_KEY_TYPE, spec->key_type);
 	nftnl_set_set_u32(set, NFTNL_SET_KEY_LEN, spec->key_len);
 	nftnl_set_set_u32(set, NFTNL_SET_FLAGS, spec->flags);
@@ -402,11 +383,9 @@ static void put_set(struct nft_batch *b, const struct nftgate_set *spec, const c
 static void put_rule(struct nft_batch *b, const struct gate_rule *spec, const char *table)
 {
 	struct nlmsghdr *nlh =
-	    nft_batch_open(b, NFT_MSG_NEWRULE, spec->family, NLM_F_CREATE | NLM_F_APPEND);
+	    nft_batch_open(b, NFT_MSG_NEWRULE, chains[spec->chain].family, NLM_F_CREATE | NLM_F_APPEND);
 	struct nftnl_rule *rule;
 
-	if (nlh == NULL)
-		return;
 	rule = build_rule(spec, table);
 	nftnl_rule_nlmsg_build_payload(nlh, rule);
 	nftnl_rule_free(rule);
@@ -416,37 +395,225 @@ static void put_rule(struct nft_batch *b, const struct gate_rule *spec, const ch
 void nftgate_rules_remove(struct nft_batch *b, const char *table)
 {
 	/* Adding first makes the deletion succeed when there is none. */
-	for (size_t i = 0; i < ARRAY_SIZE(nftgate_families); i++) {
-		put_table(b, NFT_MSG_NEWTABLE, nftgate_families[i], table, 0);
-		put_table(b, NFT_MSG_DELTABLE, nftgate_families[i], table, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		put_table(b, NFT_MSG_NEWTABLE, families[i], table, 0);
+		put_table(b, NFT_MSG_DELTABLE, families[i], table, 0);
 	}
 }
 
 void nftgate_rules_own(struct nft_batch *b, const char *table, uint32_t flags)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(nftgate_families); i++)
-		put_table(b, NFT_MSG_NEWTABLE, nftgate_families[i], table, flags);
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++)
+		put_table(b, NFT_MSG_NEWTABLE, families[i], table, flags);
 }
 
 void nftgate_rules_create(struct nft_batch *b, const char *table, uint32_t flags)
 {
 	nftgate_rules_remove(b, table);
 	nftgate_rules_own(b, table, flags);
-	for (size_t i = 0; i < ARRAY_SIZE(nftgate_sets); i++)
-		put_set(b, &nftgate_sets[i], table);
-	for (size_t i = 0; i < ARRAY_SIZE(nftgate_chains); i++)
-		put_chain(b, &nftgate_chains[i], table);
+	for (size_t i = 0; i < ARRAY_SIZE(sets); i++)
+		put_set(b, &sets[i], table);
+	for (size_t i = 0; i < ARRAY_SIZE(chains); i++)
+		put_chain(b, &chains[i], table);
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
 		put_rule(b, &rules[i], table);
 }
 
-struct nftnl_rule *nftgate_rules_nth(const struct nftgate_chain *chain, unsigned n,
-                                     const char *table)
+/* --- reading back --- */
+
+static unsigned count_rules(size_t chain)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
-		if (rules[i].family == chain->family && strcmp(rules[i].chain, chain->name) == 0 &&
-		    n-- == 0)
-			return build_rule(&rules[i], table);
+	unsigned n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++)
+		n += rules[i].chain == chain;
+	return n;
+}
+
+struct inspection {
+	const char *table;
+	uint8_t family;
+	unsigned n_tables;
+	bool wrong;
+	unsigned met[ARRAY_SIZE(chains)]; /* rules met in each chain so far */
+	const struct chain *chain;
+	const struct set *set;
+};
+
+struct text {
+	char buf[RULE_TEXT_MAX];
+	size_t len;
+};
+
+static int append_expr(struct nftnl_expr *e, void *data)
+{
+	struct text *t = data;
+	int n =
+	    nftnl_expr_snprintf(t->buf + t->len, sizeof(t->buf) - t->len, e, NFTNL_OUTPUT_DEFAULT, 0);
+
+	if (n > 0)
+		t->len = MIN(t->len + (size_t) n, sizeof(t->buf) - 1);
+	return 0;
+}
+
+static void rule_text(struct nftnl_rule *rule, struct text *t)
+{
+	t->len = 0;
+	t->buf[0] = '\0';
+	(void) nftnl_expr_foreach(rule, append_expr, t);
+}
+
+/* Is it the n-th rule of the chain? */
+static bool is_rule(struct nftnl_rule *got, size_t chain, unsigned n, const char *table)
+{
+	struct nftnl_rule *want = NULL;
+	struct text a, b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rules) && want == NULL; i++) {
+		if (rules[i].chain == chain && n-- == 0)
+			want = build_rule(&rules[i], table);
 	}
-	return NULL;
+	if (want == NULL)
+		return false;
+	rule_text(got, &a);
+	rule_text(want, &b);
+	nftnl_rule_free(want);
+	return strcmp(a.buf, b.buf) == 0;
+}
+
+static void rule_cb(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct inspection *in = userdata;
+	struct nftnl_rule *rule = mem_expect(nftnl_rule_alloc());
+	const char *table, *chain;
+
+	if (nftnl_rule_nlmsg_parse(nlh, rule) < 0)
+		in->wrong = true;
+	table = nftnl_rule_get_str(rule, NFTNL_RULE_TABLE);
+	chain = nftnl_rule_get_str(rule, NFTNL_RULE_CHAIN);
+	/* Old kernels do not filter by table. */
+	for (size_t i = 0; i < ARRAY_SIZE(chains); i++) {
+		if (table == NULL || chain == NULL || strcmp(table, in->table) != 0 ||
+		    chains[i].family != in->family || strcmp(chains[i].name, chain) != 0)
+			continue;
+		if (!is_rule(rule, i, in->met[i]++, in->table))
+			in->wrong = true;
+	}
+	nftnl_rule_free(rule);
+}
+
+static void table_cb(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct inspection *in = userdata;
+	struct nftnl_table *table = mem_expect(nftnl_table_alloc());
+
+	in->n_tables++;
+	/* A dormant table is one whose chains are not hooked. */
+	if (nftnl_table_nlmsg_parse(nlh, table) < 0 ||
+	    (nftnl_table_get_u32(table, NFTNL_TABLE_FLAGS) & NFT_TABLE_F_DORMANT) != 0)
+		in->wrong = true;
+	nftnl_table_free(table);
+}
+
+static void chain_cb(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct inspection *in = userdata;
+	struct nftnl_chain *chain = mem_expect(nftnl_chain_alloc());
+	const char *type;
+
+	if (nftnl_chain_nlmsg_parse(nlh, chain) < 0)
+		in->wrong = true;
+	type = nftnl_chain_get_str(chain, NFTNL_CHAIN_TYPE);
+	if (type == NULL || strcmp(type, "filter") != 0 ||
+	    nftnl_chain_get_u32(chain, NFTNL_CHAIN_HOOKNUM) != in->chain->hook ||
+	    nftnl_chain_get_s32(chain, NFTNL_CHAIN_PRIO) != in->chain->priority ||
+	    nftnl_chain_get_u32(chain, NFTNL_CHAIN_POLICY) != NF_ACCEPT)
+		in->wrong = true;
+	nftnl_chain_free(chain);
+}
+
+static void set_cb(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct inspection *in = userdata;
+	struct nftnl_set *set = mem_expect(nftnl_set_alloc());
+
+	if (nftnl_set_nlmsg_parse(nlh, set) < 0 ||
+	    nftnl_set_get_u32(set, NFTNL_SET_FLAGS) != in->set->flags ||
+	    nftnl_set_get_u32(set, NFTNL_SET_KEY_TYPE) != in->set->key_type ||
+	    nftnl_set_get_u32(set, NFTNL_SET_KEY_LEN) != in->set->key_len ||
+	    /* A default would be given to what is added without a timeout. */
+	    nftnl_set_get_u64(set, NFTNL_SET_TIMEOUT) != 0)
+		in->wrong = true;
+	nftnl_set_free(set);
+}
+
+/* Asks for one object by name, or dumps the rules of a table. The names of a table's attribute and
+ * of an object's are 1 and 2 for tables, chains, sets and rules alike
+ * (linux/netfilter/nf_tables.h). */
+static int ask(struct netlink *nl, struct inspection *in, uint16_t type, const char *name,
+               netlink_message_fn fn)
+{
+	uint8_t buf[512] = {0}; /* libmnl 1.0.4 does not write what pads an attribute */
+	const uint16_t flags = type == NFT_MSG_GETRULE ? NLM_F_DUMP : NLM_F_ACK;
+	struct nlmsghdr *nlh = nftnl_nlmsg_build_hdr((char *) buf, type, in->family, flags, 0);
+	int r;
+
+	mnl_attr_put_strz(nlh, NFTA_TABLE_NAME, in->table);
+	if (name != NULL)
+		mnl_attr_put_strz(nlh, type == NFT_MSG_GETSET ? NFTA_SET_NAME : NFTA_CHAIN_NAME, name);
+	r = netlink_call(nl, nlh, nlh->nlmsg_len, fn, in);
+	/* It must be there. */
+	if (r == -ENOENT)
+		in->wrong = true;
+	return r == -ENOENT ? 0 : r;
+}
+
+static int inspect_parts(struct netlink *nl, struct inspection *in)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(chains); i++) {
+		in->chain = &chains[i];
+		in->family = chains[i].family;
+		r = ask(nl, in, NFT_MSG_GETCHAIN, chains[i].name, chain_cb);
+	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sets); i++) {
+		in->set = &sets[i];
+		in->family = sets[i].family;
+		r = ask(nl, in, NFT_MSG_GETSET, sets[i].name, set_cb);
+	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++) {
+		in->family = families[i];
+		r = ask(nl, in, NFT_MSG_GETRULE, NULL, rule_cb);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(chains); i++)
+		in->wrong = in->wrong || in->met[i] != count_rules(i);
+	return r;
+}
+
+static int inspect_once(struct netlink *nl, const char *table, enum nftgate_found *ret_found)
+{
+	struct inspection in = {.table = table};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(families); i++) {
+		in.family = families[i];
+		r = ask(nl, &in, NFT_MSG_GETTABLE, NULL, table_cb);
+	}
+	if (r == 0 && in.n_tables == ARRAY_SIZE(families))
+		r = inspect_parts(nl, &in);
+	if (r < 0)
+		return r;
+	*ret_found = in.n_tables == 0 ? NFTGATE_ABSENT : in.wrong ? NFTGATE_BROKEN : NFTGATE_SOUND;
+	return 0;
+}
+
+int nftgate_inspect(struct netlink *nl, const char *table, enum nftgate_found *ret_found)
+{
+	int r = -EAGAIN;
+
+	/* A dump is disturbed by every transaction of anybody. */
+	for (int i = 0; r == -EAGAIN && i < INSPECT_ATTEMPTS_MAX; i++)
+		r = inspect_once(nl, table, ret_found);
+	return r;
 }

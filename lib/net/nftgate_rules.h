@@ -2,16 +2,14 @@
 #pragma once
 
 /*
- * What the gate's tables contain and how they are written. Private to lib/net; nftgate.h says what
- * the rules are for, and nftgate_inspect.h compares those in the kernel with these.
+ * What the gate's tables contain, how they are written, and whether the kernel still has them so.
+ * Private to lib/net; nftgate.h says what the rules are for.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/nft_batch.h"
-
-struct nftnl_rule;
+#include "net/nft.h"
 
 #define NFTGATE_SET_GUARDED4 "guarded4"
 #define NFTGATE_SET_GUARDED6 "guarded6"
@@ -39,28 +37,11 @@ void nftgate_rules_own(struct nft_batch *b, const char *table, uint32_t flags);
 /* Both tables away, whether they are there or not. */
 void nftgate_rules_remove(struct nft_batch *b, const char *table);
 
-#define NFTGATE_FAMILIES 2
-#define NFTGATE_CHAINS 6
-#define NFTGATE_SETS 8
-
-struct nftgate_chain {
-	uint8_t family;
-	const char *name;
-	uint32_t hook;
-	int32_t priority;
+enum nftgate_found {
+	NFTGATE_ABSENT, /* neither table is there */
+	NFTGATE_SOUND,  /* both, with these chains, sets and rules and no others in our chains */
+	NFTGATE_BROKEN, /* anything else */
 };
 
-struct nftgate_set {
-	uint8_t family;
-	const char *name;
-	uint32_t key_type, key_len;
-	uint32_t flags;
-};
-
-extern const uint8_t nftgate_families[NFTGATE_FAMILIES];
-extern const struct nftgate_chain nftgate_chains[NFTGATE_CHAINS];
-extern const struct nftgate_set nftgate_sets[NFTGATE_SETS];
-
-/* The n-th rule of the chain, to be freed with nftnl_rule_free(); NULL when it has not so many. */
-struct nftnl_rule *nftgate_rules_nth(const struct nftgate_chain *chain, unsigned n,
-                                     const char *table);
+/* Are the tables in the kernel as these functions write them? 0 or -errno. */
+int nftgate_inspect(struct netlink *nl, const char *table, enum nftgate_found *ret_found);

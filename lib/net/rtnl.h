@@ -6,7 +6,8 @@
  * making and deleting a dummy, and adding, refreshing and deleting addresses.
  *
  * Changes use netlink_call() (see netlink.h): when they return, the kernel has done it.
- * Sources: rtnetlink(7), linux/if_addr.h. IFA_PROTO (kernel 5.18 and later) marks an address with
+ * Sources: rtnetlink(7), linux/if_link.h, linux/if_addr.h, net/ipv4/devinet.c,
+ * net/ipv6/addrconf.c. IFA_PROTO (kernel 5.18 and later) marks an address with
  * who made it; older kernels ignore it, and rtnl_addr.proto reads 0 there.
  */
 
@@ -17,6 +18,7 @@
 
 #include "base/addr.h"
 #include "base/cleanup.h"
+#include "net/attr.h"
 
 struct rtnl;
 
@@ -98,3 +100,29 @@ int rtnl_addr_list(struct rtnl *rtnl, rtnl_addr_fn fn, void *userdata);
 
 /* The kernel's sentence about the last error, or "". */
 const char *rtnl_error_text(const struct rtnl *rtnl);
+
+/* --- messages, both ways; pure. For rtnl.c and its tests --- */
+
+/* Alternative names that are remembered of one link. */
+#define RTNL_ALTNAMES_MAX 32
+
+struct rtnl_msg_link {
+	struct rtnl_link link;
+	char **altnames; /* owned, as are the strings */
+	size_t n_altnames;
+};
+
+void rtnl_msg_link_fini(struct rtnl_msg_link *l);
+bool rtnl_msg_link_equal(const struct rtnl_msg_link *a, const struct rtnl_msg_link *b);
+bool rtnl_msg_link_has_name(const struct rtnl_msg_link *l, const char *name);
+
+/* RTM_NEWLINK or RTM_DELLINK of a link itself; -EINVAL for anything else (the bridge's own
+ * messages about its ports among them). ret is to be finished with rtnl_msg_link_fini(). */
+int rtnl_msg_parse_link(const struct nlmsghdr *nlh, struct rtnl_msg_link *ret);
+
+/* RTM_NEWADDR or RTM_DELADDR; -EINVAL for anything else. */
+int rtnl_msg_parse_addr(const struct nlmsghdr *nlh, struct rtnl_addr *ret);
+
+/* Requests: the caller frees them. A dummy is up; it fails if there is a link of that name. */
+struct message *rtnl_msg_new_dummy(const char *name, uint32_t group);
+struct message *rtnl_msg_new_addr(const struct rtnl_addr *addr, uint16_t flags);

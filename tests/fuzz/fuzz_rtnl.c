@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "net/netlink.h"
-#include "net/rtnl_msg.h"
+#include "net/rtnl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "net/netlink.h"
-#include "net/rtnl_msg.h"
 #include "tests/unit/check.h"
 #include "tests/unit/netns.h"
 

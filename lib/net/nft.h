@@ -2,7 +2,10 @@
 #pragma once
 
 /*
- * One nf_tables transaction (linux/netfilter/nfnetlink.h, NFNL_MSG_BATCH_BEGIN): messages that the
+ * nf_tables through libnftnl and libmnl, on a socket of netlink.h: transactions, and the elements
+ * of sets. Private to lib/net.
+ *
+ * A transaction is one batch (linux/netfilter/nfnetlink.h, NFNL_MSG_BATCH_BEGIN): messages that the
  * kernel carries out all or none, seen by packets at one instant. Private to lib/net.
  *
  * The last message asks for an acknowledgement; what fails before it is reported in any case.
@@ -39,8 +42,8 @@ struct nft_element {
 void nft_batch_init(struct nft_batch *b);
 void nft_batch_fini(struct nft_batch *b);
 
-/* Begins a message; NULL when the batch is full (nft_batch_commit() then says -EMSGSIZE). After its
- * payload was written, nft_batch_close(). */
+/* Begins a message; after its payload was written, nft_batch_close(). One that does not fit is
+ * dropped, and nft_batch_commit() says -EMSGSIZE. */
 struct nlmsghdr *nft_batch_open(struct nft_batch *b, uint16_t type, uint8_t family, uint16_t flags);
 void nft_batch_close(struct nft_batch *b, const struct nlmsghdr *nlh);
 
@@ -51,3 +54,16 @@ void nft_batch_delete_element(struct nft_batch *b, const struct nft_element *e);
 
 /* Carries it out and empties it. 0 or -errno. */
 int nft_batch_commit(struct nft_batch *b, struct netlink *nl);
+
+/* key points to e->key_len bytes, borrowed; timeout_ms is 0 when it has none, left_ms what remains.
+ */
+typedef void (*nft_element_fn)(const void *key, uint64_t timeout_ms, uint64_t left_ms,
+                               void *userdata);
+
+/* Every element of the set that e names (its key is not looked at, but for its length: others are
+ * passed over). 0 or -errno (-ENOENT: no such set). */
+int nft_read_set(struct netlink *nl, const struct nft_element *e, nft_element_fn fn,
+                 void *userdata);
+
+/* The element e itself. 0, or -ENOENT when it is not there or has timed out, or -errno. */
+int nft_read_element(struct netlink *nl, const struct nft_element *e, uint64_t *ret_left_ms);
