@@ -11,6 +11,8 @@
  * it, is removed, and the last line is printed. Should this one be killed, the other one and its
  * etcd go with it, and the files go with the next drill, or with --clear.
  */
+#include "etcdwatch/worker/commands.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -27,36 +29,47 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/common/result.h"
-#include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/drill/drillrun.h"
 #include "etcdwatch/worker/common/lines.h"
-#include "etcdwatch/worker/common/options.h"
-#include "etcdwatch/worker/source/source.h"
 
 #define TIMEOUT_S 600
-#define TIMEOUT_S_MAX (24ul * 3600)
+#define TIMEOUT_S_MAX (24 * 3600)
 #define POLL_MS 200
 #define REAP_US 5000
 
-struct words {
+struct drill_words {
+	struct words common;
 	const char *directory;
 	const char *catalog;
 	const char *entry;
-	const char *timeout;
-	const char *reserve;
+	int64_t timeout_s;
+	int64_t reserve_bytes;
 	bool clear;
 	bool encrypted;
 	bool plain;
 	struct options_list trusted;
-	struct s3target target;
 	struct options_list identities;
-	struct options_list rest;
+	struct drillrun_request request;
+};
+
+static const struct options_entry options[] = {
+    OPTION("--directory", TEXT, struct drill_words, directory),
+    OPTION("--catalog", TEXT, struct drill_words, catalog),
+    OPTION("--entry", TEXT, struct drill_words, entry),
+    OPTION("--identity", LIST, struct drill_words, identities),
+    OPTION("--encrypted", FLAG, struct drill_words, encrypted),
+    OPTION("--plain", FLAG, struct drill_words, plain),
+    OPTION("--trust", LIST, struct drill_words, trusted),
+    OPTION("--etcd", TEXT, struct drill_words, request.etcd),
+    OPTION("--etcdutl", TEXT, struct drill_words, request.etcdutl),
+    OPTION_NUMBER("--timeout", struct drill_words, timeout_s, 1, TIMEOUT_S_MAX, TIMEOUT_S),
+    OPTION_NUMBER("--reserve", struct drill_words, reserve_bytes, 0, LONG_MAX, 0),
+    OPTION("--clear", FLAG, struct drill_words, clear),
 };
 
 struct watch {
 	const struct drillrun_request *request;
-	unsigned long timeout_s;
+	int64_t timeout_s;
 	pid_t pid;
 	int said;     /* what it prints; -1: it has ended */
 	json_t *last; /* its last line, or NULL */
@@ -141,8 +154,8 @@ static int listen_to(struct watch *w, struct problem *problem)
 			                   phase_name(w));
 		if (mono_now_us() >= w->request->deadline_us)
 			return problem_set(problem, -ETIMEDOUT, "TIMEOUT",
-			                   "it took longer than %lu s, and was at: %s", w->timeout_s,
-			                   phase_name(w));
+			                   "it took longer than %lld s, and was at: %s",
+			                   (long long) w->timeout_s, phase_name(w));
 		if (poll(&fd, 1, POLL_MS) > 0)
 			r = lines_read(lines, w->said);
 	}
@@ -207,131 +220,97 @@ static void watch_over(struct watch *w, struct problem *problem)
 /* --- the command --- */
 
 /* --clear stands alone, and everything else needs a file. */
-static int check_words(const struct words *words, struct problem *problem)
+static int check_words(const struct drill_words *w, struct problem *problem)
 {
-	if (words->directory == NULL)
+	if (w->directory == NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "%s", "--directory is missing");
-	if (words->clear == (words->rest.n > 0))
+	if (w->clear == (w->common.rest.n > 0))
 		return problem_set(problem, -EINVAL, "USAGE", "%s", "either a file or --clear");
-	if (words->catalog != NULL && words->entry != NULL)
+	if (w->catalog != NULL && w->entry != NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "%s", "either --catalog or --entry");
-	return 0;
+	return sourcewords_check_keys(&w->trusted, problem);
 }
 
-static int parse(int argc, char **argv, struct words *words, struct drillrun_request *q,
-                 unsigned long *ret_timeout_s, struct problem *problem)
+static void fill_request(struct drill_words *w)
 {
-	const struct options_entry own[] = {
-	    {.name = "--directory", .text = &words->directory},
-	    {.name = "--catalog", .text = &words->catalog},
-	    {.name = "--entry", .text = &words->entry},
-	    {.name = "--identity", .list = &words->identities},
-	    {.name = "--encrypted", .flag = &words->encrypted},
-	    {.name = "--plain", .flag = &words->plain},
-	    {.name = "--trust", .list = &words->trusted},
-	    {.name = "--etcd", .text = &q->etcd},
-	    {.name = "--etcdutl", .text = &q->etcdutl},
-	    {.name = "--timeout", .text = &words->timeout},
-	    {.name = "--reserve", .text = &words->reserve},
-	    {.name = "--clear", .flag = &words->clear},
-	};
-	struct options_entry entries[S3TARGET_OPTIONS + ARRAY_SIZE(own)];
-	unsigned long timeout_s = TIMEOUT_S, reserve_bytes = 0;
-	int r;
+	struct drillrun_request *q = &w->request;
 
-	s3target_options(&words->target, entries);
-	memcpy(entries + S3TARGET_OPTIONS, own, sizeof(own));
-	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 0, 1, &words->rest, problem);
-	if (r == 0)
-		r = check_words(words, problem);
-	if (r == 0)
-		r = sourcewords_check_keys(&words->trusted, problem);
-	if (r == 0 && words->timeout != NULL)
-		r = options_number("--timeout", words->timeout, 1, TIMEOUT_S_MAX, &timeout_s, problem);
-	if (r == 0 && words->reserve != NULL)
-		r = options_number("--reserve", words->reserve, 0, LONG_MAX, &reserve_bytes, problem);
-	q->file = words->rest.values[0];
-	q->target = s3target_is_named(&words->target) ? &words->target : NULL;
-	q->identities = words->identities.values;
-	q->n_identities = words->identities.n;
-	q->only_encrypted = (words->encrypted || words->identities.n > 0) && !words->plain;
-	q->trust = (struct trust){.keys = words->trusted.values,
-	                          .n = words->trusted.n,
-	                          .is_configured = words->trusted.n > 0};
-	q->reserve_bytes = reserve_bytes;
-	q->deadline_us = mono_now_us() + (int64_t) timeout_s * US_PER_S;
-	*ret_timeout_s = timeout_s;
-	return r;
+	q->file = w->common.rest.values[0];
+	q->target = s3target_is_named(&w->common.target) ? &w->common.target : NULL;
+	q->identities = w->identities.values;
+	q->n_identities = w->identities.n;
+	q->only_encrypted = (w->encrypted || w->identities.n > 0) && !w->plain;
+	q->trust = (struct trust){
+	    .keys = w->trusted.values, .n = w->trusted.n, .is_configured = w->trusted.n > 0};
+	q->reserve_bytes = (uint64_t) w->reserve_bytes;
+	q->deadline_us = mono_now_us() + w->timeout_s * US_PER_S;
 }
 
-static int read_entry(const struct words *words, struct problem *problem,
+static int read_entry(const struct drill_words *w, struct problem *problem,
                       struct catalog_entry **ret_entry)
 {
 	char error[CATALOG_ERROR_MAX] = "";
 	int r = 0;
 
-	if (words->entry != NULL)
-		r = catalog_parse(words->entry, strlen(words->entry), ret_entry, error);
-	else if (words->catalog != NULL)
-		r = catalog_read(words->catalog, ret_entry, error);
+	if (w->entry != NULL)
+		r = catalog_parse(w->entry, strlen(w->entry), ret_entry, error);
+	else if (w->catalog != NULL)
+		r = catalog_read(w->catalog, ret_entry, error);
 	if (r < 0 && error[0] != '\0')
 		return problem_set(problem, r, "CATALOGUE", "%s", error);
-	return r < 0 ? problem_set_errno(problem, r, "cannot read '%s'", words->catalog) : 0;
+	return r < 0 ? problem_set_errno(problem, r, "cannot read '%s'", w->catalog) : 0;
 }
 
-static int print_last(struct watch *w, const struct problem *problem)
+/* Its last line becomes ours. */
+static int take_last(struct watch *w, struct problem *problem, json_t **ret_fields)
 {
-	bool ok = json_is_true(json_object_get(w->last, "ok"));
-
-	if (problem->code[0] != '\0')
-		return result_fail(problem);
-	if (ok)
-		return result_ok(json_incref(w->last));
-	result_line(json_incref(w->last));
-	return EXIT_FAILURE;
+	if (problem->code[0] == '\0' && !json_is_true(json_object_get(w->last, "ok")))
+		(void) problem_set(problem, -ECHILD, "SYSTEM", "it failed");
+	*ret_fields = w->last;
+	return problem->code[0] != '\0' ? -ECHILD : 0;
 }
 
-static int drill(struct words *words, struct drillrun_request *q, unsigned long timeout_s)
+static int drill(struct drill_words *w, struct problem *problem, json_t **ret_fields)
 {
 	AUTO(catalog_entry_free) struct catalog_entry *entry = NULL;
 	AUTO(workroom_free) struct workroom *room = NULL;
-	struct watch w = {.request = q, .timeout_s = timeout_s, .said = -1};
-	struct problem problem = {0};
-	int r, code;
+	struct watch watch = {.request = &w->request, .timeout_s = w->timeout_s, .said = -1};
+	int r;
 
-	r = read_entry(words, &problem, &entry);
+	r = read_entry(w, problem, &entry);
 	if (r == 0)
-		r = workroom_open(words->directory, &problem, &room);
+		r = workroom_open(w->directory, problem, &room);
 	if (r < 0)
-		return result_fail(&problem);
+		return r;
 	/* Programs in Go take as many threads as there are processors. These give way to others. */
 	(void) setenv("GOMAXPROCS", "2", 0);
 	/* Who asked for it is gone: nobody wants it any more. */
 	(void) prctl(PR_SET_PDEATHSIG, SIGTERM);
-	q->entry = entry;
-	q->directory = workroom_path(room);
-	watch_over(&w, &problem);
+	w->request.entry = entry;
+	w->request.directory = workroom_path(room);
+	watch_over(&watch, problem);
 	workroom_free(TAKE_PTR(room));
-	code = print_last(&w, &problem);
-	if (w.said >= 0)
-		(void) close(w.said);
-	json_decref(w.last);
-	json_decref(w.phase);
-	return code;
+	if (watch.said >= 0)
+		(void) close(watch.said);
+	json_decref(watch.phase);
+	return take_last(&watch, problem, ret_fields);
 }
 
-int command_drill(int argc, char **argv)
+static int run_drill(void *words, struct problem *problem, json_t **ret_fields)
 {
-	struct words words = {0};
-	struct drillrun_request request = {0};
-	struct problem problem = {0};
-	unsigned long timeout_s = 0;
-	int r;
+	struct drill_words *w = words;
+	int r = check_words(w, problem);
 
-	r = parse(argc, argv, &words, &request, &timeout_s, &problem);
-	if (r == 0 && !words.clear)
-		return drill(&words, &request, timeout_s);
-	if (r == 0)
-		r = workroom_clear(words.directory, &problem);
-	return r < 0 ? result_fail(&problem) : result_ok(json_object());
+	if (r < 0)
+		return r;
+	if (w->clear)
+		return workroom_clear(w->directory, problem);
+	fill_request(w);
+	return drill(w, problem, ret_fields);
 }
+
+const struct command drill_commands[] = {
+    {"drill", COMMAND_TARGET, 0, 1, sizeof(struct drill_words), COMMAND_OPTIONS(options),
+     .run = run_drill},
+    {.name = NULL},
+};

@@ -9,6 +9,8 @@
  * "revision", "healthy", "reason"}. It needs no user of etcd: neither the status nor /health asks
  * for one (3.4, 3.5).
  */
+#include "etcdwatch/worker/commands.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,9 +19,6 @@
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/common/options.h"
-#include "etcdwatch/worker/common/result.h"
 #include "web/http.h"
 
 #define TIMEOUT_MS 5000
@@ -29,14 +28,14 @@
 /* What an alarm says is for etcd health; 3.4 passes over words that it does not know. */
 #define HEALTH_PATH "/health?exclude=NOSPACE&exclude=CORRUPT"
 
-struct words {
+struct health_words {
+	struct words common;
 	const char *member_id;
 	const char *ca_file;
 	const char *cert_file;
 	const char *key_file;
 	bool list;
 	struct options_list endpoints;
-	struct options_list rest;
 };
 
 /* One answer, copied. */
@@ -61,7 +60,8 @@ static void on_answer(const struct http_response *response, void *userdata)
 	answer->failure = xstrdup(response->failure_text);
 }
 
-static void ask(const struct words *w, const char *method, const char *url, struct answer *ret)
+static void ask(const struct health_words *w, const char *method, const char *url,
+                struct answer *ret)
 {
 	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
 	struct http *http = NULL;
@@ -101,7 +101,7 @@ static uint64_t number_of(const json_t *object, const char *key)
 }
 
 /* The header of its status, if it is the member that is looked for; else NULL, and why. */
-static json_t *find_at(const struct words *w, uint64_t id, const char *endpoint, char **why)
+static json_t *find_at(const struct health_words *w, uint64_t id, const char *endpoint, char **why)
 {
 	AUTO(free) char *url = xasprintf("%s" STATUS_PATH, endpoint);
 	struct answer answer;
@@ -123,7 +123,7 @@ static json_t *find_at(const struct words *w, uint64_t id, const char *endpoint,
 	return header;
 }
 
-static bool is_healthy(const struct words *w, const char *endpoint, char **why)
+static bool is_healthy(const struct health_words *w, const char *endpoint, char **why)
 {
 	AUTO(free) char *url = xasprintf("%s" HEALTH_PATH, endpoint);
 	struct answer answer;
@@ -146,7 +146,7 @@ static json_t *hex_of(const json_t *header, const char *key)
 	return json_string(text);
 }
 
-static json_t *look(const struct words *w, uint64_t id)
+static json_t *look(const struct health_words *w, uint64_t id)
 {
 	AUTO(free) char *why = NULL;
 	json_t *header = NULL, *fields;
@@ -183,7 +183,7 @@ static json_t *members_of(const json_t *object)
 	return list;
 }
 
-static json_t *list(const struct words *w)
+static json_t *list(const struct health_words *w)
 {
 	AUTO(free) char *why = NULL;
 	json_t *members = NULL;
@@ -205,24 +205,28 @@ static json_t *list(const struct words *w)
 	return json_pack("{s:o}", "members", members != NULL ? members : json_null());
 }
 
-int command_health(int argc, char **argv)
-{
-	AUTO(free) struct words *w = NEW0(struct words);
-	const struct options_entry entries[] = {
-	    {.name = "--member-id", .text = &w->member_id},
-	    {.name = "--list", .flag = &w->list},
-	    {.name = "--endpoint", .list = &w->endpoints},
-	    {.name = "--ca-file", .text = &w->ca_file},
-	    {.name = "--cert-file", .text = &w->cert_file},
-	    {.name = "--key-file", .text = &w->key_file},
-	};
-	struct problem problem = {0};
-	int r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 0, 0, &w->rest, &problem);
+static const struct options_entry options[] = {
+    OPTION("--member-id", TEXT, struct health_words, member_id),
+    OPTION("--list", FLAG, struct health_words, list),
+    OPTION("--endpoint", LIST, struct health_words, endpoints),
+    OPTION("--ca-file", TEXT, struct health_words, ca_file),
+    OPTION("--cert-file", TEXT, struct health_words, cert_file),
+    OPTION("--key-file", TEXT, struct health_words, key_file),
+};
 
-	if (r == 0 && ((w->member_id == NULL && !w->list) || w->endpoints.n == 0))
-		r = problem_set(&problem, -EINVAL, "USAGE",
-		                "--endpoint and one of --member-id and --list are needed");
-	if (r < 0)
-		return result_fail(&problem);
-	return result_ok(w->list ? list(w) : look(w, strtoull(w->member_id, NULL, 16)));
+static int health(void *words, struct problem *problem, json_t **ret_fields)
+{
+	const struct health_words *w = words;
+
+	if ((w->member_id == NULL && !w->list) || w->endpoints.n == 0)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--endpoint and one of --member-id and --list are needed");
+	*ret_fields = w->list ? list(w) : look(w, strtoull(w->member_id, NULL, 16));
+	return 0;
 }
+
+const struct command health_commands[] = {
+    {"health", COMMAND_URGENT, 0, 0, sizeof(struct health_words), COMMAND_OPTIONS(options),
+     .run = health},
+    {.name = NULL},
+};

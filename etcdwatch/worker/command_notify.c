@@ -6,6 +6,8 @@
  * and its `retry_after_s`. Errors are WEBHOOK_REFUSED, for which trying again is useless, and
  * WEBHOOK_FAILED.
  */
+#include "etcdwatch/worker/commands.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,8 +20,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/common/result.h"
 #include "web/webask.h"
 
 #define FILE_BYTES_MAX 4096
@@ -167,20 +167,15 @@ static int send_order(const struct order *order, struct problem *problem,
 	return judge(ret_answer, problem);
 }
 
-int command_notify(int argc, char **argv UNUSED)
+static int notify(void *words UNUSED, struct problem *problem, json_t **ret_fields)
 {
 	struct order order = {0};
 	struct webask_answer answer = {0};
-	struct problem problem = {0};
 	json_t *fields = json_object();
-	int r = 0;
+	int r = read_order(&order, problem);
 
-	if (argc != 1)
-		r = problem_set(&problem, -EINVAL, "USAGE", "notify takes no words");
 	if (r == 0)
-		r = read_order(&order, &problem);
-	if (r == 0)
-		r = send_order(&order, &problem, &answer);
+		r = send_order(&order, problem, &answer);
 	if (answer.status != 0)
 		(void) json_object_set_new(fields, "status", json_integer(answer.status));
 	if (answer.retry_after_s != 0)
@@ -188,5 +183,11 @@ int command_notify(int argc, char **argv UNUSED)
 	json_decref(order.json);
 	free(order.url);
 	free(order.key);
-	return r < 0 ? result_fail_with(&problem, fields) : result_ok(fields);
+	*ret_fields = fields;
+	return r;
 }
+
+const struct command notify_commands[] = {
+    {"notify", COMMAND_URGENT, .run = notify},
+    {.name = NULL},
+};

@@ -10,121 +10,112 @@
  * that includes the digest at its end, so they are not the "db_bytes" and "db_sha256" of its
  * catalogue entry.
  */
+#include "etcdwatch/worker/commands.h"
+
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "base/jsonval.h"
 #include "base/macro.h"
-#include "base/mono.h"
-#include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/common/options.h"
 #include "etcdwatch/worker/pack/pack.h"
-#include "etcdwatch/worker/common/result.h"
 #include "etcdwatch/worker/pack/unpack.h"
 #include "etcdwatch/worker/pack/codec.h"
 
-static json_t *describe_packed(const struct pack_request *q, const struct pack_result *result,
-                               int64_t took_us)
-{
-	size_t n_recipients = q->recipients.n_names + q->recipients.n_files;
-	json_t *extra = json_array();
+struct pack_words {
+	struct words common;
+	struct options_list recipients, recipients_files, extra;
+	int64_t level;
+	const char *sha256;
+	const char *name;
+	bool keep;
+};
 
-	for (size_t i = 0; i < q->n_extra; i++)
-		(void) json_array_append_new(extra, jsonval_text(q->extra[i]));
-	return json_pack("{s:o, s:I, s:s, s:I, s:s, s:s, s:s, s:o, s:b, s:I}", "file",
-	                 jsonval_text(result->path), "file_bytes", (json_int_t) result->packed.n_bytes,
-	                 "file_sha256", result->packed.sha256, "plain_bytes",
-	                 (json_int_t) result->plain.n_bytes, "plain_sha256", result->plain.sha256,
-	                 "compression", q->level > 0 ? "zstd" : "none", "encryption",
-	                 n_recipients > 0 ? "age" : "none", "extra", extra, "plain_removed",
-	                 (int) result->plain_removed, "took_ms", (json_int_t) (took_us / US_PER_MS));
+static const struct options_entry pack_options[] = {
+    OPTION_NUMBER("--level", struct pack_words, level, 0, ZSTDFLOW_LEVEL_MAX, 0),
+    OPTION("--recipient", LIST, struct pack_words, recipients),
+    OPTION("--recipients-file", LIST, struct pack_words, recipients_files),
+    OPTION("--extra", LIST, struct pack_words, extra),
+    OPTION("--sha256", TEXT, struct pack_words, sha256),
+    OPTION("--name", TEXT, struct pack_words, name),
+    OPTION("--keep", FLAG, struct pack_words, keep),
+};
+
+static json_t *describe(const char *path, const struct tap_result *packed,
+                        const struct tap_result *plain, bool zstd, bool age)
+{
+	return json_pack("{s:o, s:I, s:s, s:I, s:s, s:s, s:s}", "file", jsonval_text(path),
+	                 "file_bytes", (json_int_t) packed->n_bytes, "file_sha256", packed->sha256,
+	                 "plain_bytes", (json_int_t) plain->n_bytes, "plain_sha256", plain->sha256,
+	                 "compression", zstd ? "zstd" : "none", "encryption", age ? "age" : "none");
 }
 
-static int parse_pack(int argc, char **argv, struct options_list *lists, struct pack_request *q,
-                      struct problem *problem)
+static int pack(void *words, struct problem *problem, json_t **ret_fields)
 {
-	const char *level = NULL;
-	const struct options_entry entries[] = {
-	    {.name = "--level", .text = &level},
-	    {.name = "--recipient", .list = &lists[0]},
-	    {.name = "--recipients-file", .list = &lists[1]},
-	    {.name = "--extra", .list = &lists[2]},
-	    {.name = "--sha256", .text = &q->sha256},
-	    {.name = "--name", .text = &q->name},
-	    {.name = "--keep", .flag = &q->keep_plain},
+	const struct pack_words *w = words;
+	const struct pack_request request = {
+	    .path = w->common.rest.values[0],
+	    .level = (int) w->level,
+	    .recipients = {w->recipients.values, w->recipients.n, w->recipients_files.values,
+	                   w->recipients_files.n},
+	    .extra = w->extra.values,
+	    .n_extra = w->extra.n,
+	    .sha256 = w->sha256,
+	    .name = w->name,
+	    .keep_plain = w->keep,
 	};
-	unsigned long number = 0;
+	struct pack_result result = {0};
+	json_t *extra = json_array();
+	int r = pack_run(&request, problem, &result);
+
+	for (size_t i = 0; i < w->extra.n; i++)
+		(void) json_array_append_new(extra, jsonval_text(w->extra.values[i]));
+	if (r == 0) {
+		*ret_fields = describe(result.path, &result.packed, &result.plain, w->level > 0,
+		                       w->recipients.n + w->recipients_files.n > 0);
+		(void) json_object_set(*ret_fields, "extra", extra);
+		(void) json_object_set_new(*ret_fields, "plain_removed",
+		                           json_boolean(result.plain_removed));
+	}
+	json_decref(extra);
+	free(result.path);
+	return r;
+}
+
+struct unpack_words {
+	struct words common;
+	struct options_list identities;
+	struct unpack_request request;
+};
+
+static const struct options_entry unpack_options[] = {
+    OPTION("--to", TEXT, struct unpack_words, request.to),
+    OPTION("--identity", LIST, struct unpack_words, identities),
+    OPTION("--extra-to", TEXT, struct unpack_words, request.extra_dir),
+    OPTION("--sha256", TEXT, struct unpack_words, request.packed_sha256),
+    OPTION("--plain-sha256", TEXT, struct unpack_words, request.plain_sha256),
+};
+
+static int unpack(void *words, struct problem *problem, json_t **ret_fields)
+{
+	struct unpack_words *w = words;
+	struct unpack_result result = {0};
 	int r;
 
-	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 1, 1, &lists[3], problem);
-	if (r == 0 && level != NULL)
-		r = options_number("--level", level, 0, ZSTDFLOW_LEVEL_MAX, &number, problem);
+	w->request.path = w->common.rest.values[0];
+	w->request.keys = (struct opener_keys){w->identities.values, w->identities.n, NULL};
+	r = unpack_run(&w->request, problem, &result);
 	if (r < 0)
 		return r;
-	q->path = lists[3].values[0];
-	q->level = (int) number;
-	q->recipients =
-	    (struct age_recipients){lists[0].values, lists[0].n, lists[1].values, lists[1].n};
-	q->extra = lists[2].values;
-	q->n_extra = lists[2].n;
+	*ret_fields =
+	    describe(result.path, &result.packed, &result.plain, result.found.zstd, result.found.age);
+	(void) json_object_set_new(*ret_fields, "bundle", json_boolean(result.found.bundle));
+	free(result.path);
 	return 0;
 }
 
-int command_pack(int argc, char **argv)
-{
-	int64_t began_us = mono_now_us();
-	struct options_list lists[4] = {0};
-	struct pack_request request = {0};
-	struct pack_result result = {0};
-	struct problem problem = {0};
-	int r, code;
-
-	r = parse_pack(argc, argv, lists, &request, &problem);
-	if (r == 0)
-		r = pack_run(&request, &problem, &result);
-	if (r < 0)
-		return result_fail(&problem);
-	code = result_ok(describe_packed(&request, &result, mono_now_us() - began_us));
-	free(result.path);
-	return code;
-}
-
-static json_t *describe_unpacked(const struct unpack_result *result, int64_t took_us)
-{
-	return json_pack("{s:o, s:I, s:s, s:I, s:s, s:s, s:s, s:b, s:I}", "file",
-	                 jsonval_text(result->path), "file_bytes", (json_int_t) result->packed.n_bytes,
-	                 "file_sha256", result->packed.sha256, "plain_bytes",
-	                 (json_int_t) result->plain.n_bytes, "plain_sha256", result->plain.sha256,
-	                 "compression", result->found.zstd ? "zstd" : "none", "encryption",
-	                 result->found.age ? "age" : "none", "bundle", (int) result->found.bundle,
-	                 "took_ms", (json_int_t) (took_us / US_PER_MS));
-}
-
-int command_unpack(int argc, char **argv)
-{
-	int64_t began_us = mono_now_us();
-	struct options_list identities = {0}, rest;
-	struct unpack_request request = {0};
-	struct unpack_result result = {0};
-	const struct options_entry entries[] = {
-	    {.name = "--to", .text = &request.to},
-	    {.name = "--identity", .list = &identities},
-	    {.name = "--extra-to", .text = &request.extra_dir},
-	    {.name = "--sha256", .text = &request.packed_sha256},
-	    {.name = "--plain-sha256", .text = &request.plain_sha256},
-	};
-	struct problem problem = {0};
-	int r, code;
-
-	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 1, 1, &rest, &problem);
-	if (r == 0) {
-		request.path = rest.values[0];
-		request.keys = (struct opener_keys){.files = identities.values, .n_files = identities.n};
-		r = unpack_run(&request, &problem, &result);
-	}
-	if (r < 0)
-		return result_fail(&problem);
-	code = result_ok(describe_unpacked(&result, mono_now_us() - began_us));
-	free(result.path);
-	return code;
-}
+const struct command pack_commands[] = {
+    {"pack", COMMAND_TIMED, 1, 1, sizeof(struct pack_words), COMMAND_OPTIONS(pack_options),
+     .run = pack},
+    {"unpack", COMMAND_TIMED, 1, 1, sizeof(struct unpack_words), COMMAND_OPTIONS(unpack_options),
+     .run = unpack},
+    {.name = NULL},
+};

@@ -8,10 +8,13 @@
  * named: {"histories":[...]} lists them. While it works: {"doing":...}, see result.h, and once a
  * second {"doing":"merge","revision":N,"of":N}.
  */
+#include "etcdwatch/worker/commands.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/civil.h"
@@ -19,40 +22,41 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/common/options.h"
 #include "etcdwatch/worker/rebuild/rebuild.h"
 #include "etcdwatch/worker/rebuild/rebuildchoice.h"
-#include "etcdwatch/worker/common/result.h"
-#include "etcdwatch/worker/store/s3target.h"
-#include "etcdwatch/worker/source/source.h"
 
-struct words {
-	const char *revision;
+struct rebuild_words {
+	struct words common;
+	int64_t revision; /* 0: not named */
 	const char *time;
 	const char *history;
 	const char *base;
 	bool record_stored;
-	struct sourcewords source;
-	struct options_list rest;
-	struct s3target s3;
+	struct rebuild_request request;
+};
+
+static const struct options_entry options[] = {
+    OPTION("--record", TEXT, struct rebuild_words, request.record),
+    OPTION("--record-stored", FLAG, struct rebuild_words, record_stored),
+    OPTION("--output", TEXT, struct rebuild_words, request.output),
+    OPTION_NUMBER("--to-revision", struct rebuild_words, revision, 1, LONG_MAX, 0),
+    OPTION("--to-time", TEXT, struct rebuild_words, time),
+    OPTION("--history", TEXT, struct rebuild_words, history),
+    OPTION("--base", TEXT, struct rebuild_words, base),
 };
 
 /* --- what was asked for --- */
 
-static int parse_target(const struct words *w, struct rebuild_request *q, struct problem *problem)
+static int parse_target(struct rebuild_words *w, struct problem *problem)
 {
-	unsigned long revision = 0;
+	struct rebuild_request *q = &w->request;
 	int64_t s;
-	int r;
 
-	if (w->revision != NULL && w->time != NULL)
+	if (w->revision != 0 && w->time != NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "--to-revision or --to-time, not both");
-	if (w->revision != NULL) {
-		r = options_number("--to-revision", w->revision, 1, LONG_MAX, &revision, problem);
+	if (w->revision != 0) {
 		q->to = REBUILD_TO_REVISION;
-		q->revision = (int64_t) revision;
-		return r;
+		q->revision = w->revision;
 	}
 	if (w->time == NULL)
 		return 0;
@@ -65,43 +69,44 @@ static int parse_target(const struct words *w, struct rebuild_request *q, struct
 	return 0;
 }
 
+/* A number, or the latest. */
 static int parse_history(const char *text, struct rebuild_request *q, struct problem *problem)
 {
+	char *end = NULL;
+
 	q->history = REBUILDHISTORY_LATEST;
+	if (text == NULL) {
+		q->history = 0;
+		return 0;
+	}
 	if (strcmp(text, "latest") == 0)
 		return 0;
-	return options_number("--history", text, 1, REBUILDPICK_HISTORIES_MAX, &q->history, problem);
+	q->history = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || q->history < 1 ||
+	    q->history > REBUILDPICK_HISTORIES_MAX)
+		return problem_set(problem, -EINVAL, "USAGE", "--history is '%s', and has to be 1 to %d",
+		                   text, REBUILDPICK_HISTORIES_MAX);
+	return 0;
 }
 
-static int parse(int argc, char **argv, struct words *w, struct rebuild_request *q,
-                 struct problem *problem)
+static int parse(struct rebuild_words *w, struct problem *problem)
 {
-	const struct options_entry own[] = {
-	    {.name = "--record", .text = &q->record},
-	    {.name = "--record-stored", .flag = &w->record_stored},
-	    {.name = "--output", .text = &q->output},
-	    {.name = "--to-revision", .text = &w->revision},
-	    {.name = "--to-time", .text = &w->time},
-	    {.name = "--history", .text = &w->history},
-	    {.name = "--base", .text = &w->base},
-	};
-	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS + SOURCEWORDS_OPTIONS];
+	struct rebuild_request *q = &w->request;
 	int r;
 
-	memcpy(entries, own, sizeof(own));
-	s3target_options(&w->s3, entries + ARRAY_SIZE(own));
-	sourcewords_options(&w->source, entries + ARRAY_SIZE(own) + S3TARGET_OPTIONS);
-	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 0, 0, &w->rest, problem);
-	if (r == 0 && ((q->record == NULL) != w->record_stored || q->output == NULL))
-		r = problem_set(problem, -EINVAL, "USAGE",
-		                "--record or --record-stored, and --output are needed");
+	if ((q->record == NULL) != w->record_stored || q->output == NULL)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--record or --record-stored, and --output are needed");
+	if (w->record_stored && w->common.s3 == NULL)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--record-stored is for snapshots in a target");
+	r = parse_target(w, problem);
 	if (r == 0)
-		r = parse_target(w, q, problem);
-	if (r == 0 && w->history != NULL)
 		r = parse_history(w->history, q, problem);
 	if (r == 0)
-		r = sourcewords_request(&w->source, w->base != NULL ? w->base : "latest", problem,
+		r = sourcewords_request(&w->common.source, w->base != NULL ? w->base : "latest", problem,
 		                        &q->base);
+	q->base.s3 = w->common.s3;
 	return r;
 }
 
@@ -151,8 +156,7 @@ static json_t *describe_base(const struct source *base)
 	                 base->entry != NULL ? catalog_members_json(base->entry) : json_array());
 }
 
-static json_t *describe(const struct rebuild_request *q, const struct rebuild_result *result,
-                        int64_t took_us)
+static json_t *describe(const struct rebuild_request *q, const struct rebuild_result *result)
 {
 	const struct rebuildmerge_result *m = &result->merge;
 	const struct snapshot_content *c = &result->content;
@@ -162,13 +166,12 @@ static json_t *describe(const struct rebuild_request *q, const struct rebuild_re
 	              describe_base(result->base), "record", describe_record(result), "db_sha256",
 	              result->sha256, "db_bytes", (json_int_t) m->n_bytes);
 	json_t *more = json_pack(
-	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hashkv",
-	    (json_int_t) c->hashkv.hash, "live_keys", (json_int_t) c->hashkv.n_live, "compact_revision",
+	    "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "hashkv", (json_int_t) c->hashkv.hash,
+	    "live_keys", (json_int_t) c->hashkv.n_live, "compact_revision",
 	    (json_int_t) c->hashkv.compact_revision, "revisions", (json_int_t) m->n_revisions, "events",
 	    (json_int_t) m->n_events, "event_bytes", (json_int_t) m->n_event_bytes, "same_events",
 	    (json_int_t) m->n_same, "leases", (json_int_t) m->n_leases, "unknown_leases",
-	    (json_int_t) m->n_unknown_leases, "hashes_agreed", (json_int_t) result->n_proven, "took_ms",
-	    (json_int_t) (took_us / US_PER_MS));
+	    (json_int_t) m->n_unknown_leases, "hashes_agreed", (json_int_t) result->n_proven);
 
 	(void) json_object_update_new(fields, more);
 	(void) json_object_set(fields, "history", result->history);
@@ -177,27 +180,24 @@ static json_t *describe(const struct rebuild_request *q, const struct rebuild_re
 	return fields;
 }
 
-int command_rebuild(int argc, char **argv)
+static int rebuild(void *words, struct problem *problem, json_t **ret_fields)
 {
-	int64_t began_us = mono_now_us();
-	AUTO(free) struct words *words = NEW0(struct words);
-	AUTO(s3_free) struct s3 *s3 = NULL;
-	struct rebuild_request request = {0};
+	struct rebuild_words *w = words;
 	struct rebuild_result result = {0};
-	struct problem problem = {0};
-	int r = parse(argc, argv, words, &request, &problem), code;
+	int r = parse(w, problem);
 
-	if (r == 0 && s3target_is_named(&words->s3))
-		r = s3target_open(&words->s3, &problem, &s3);
-	request.base.s3 = s3;
-	if (r == 0 && words->record_stored && s3 == NULL)
-		r = problem_set(&problem, -EINVAL, "USAGE", "--record-stored is for snapshots in a target");
 	if (r == 0)
-		r = rebuild_run(&request, &problem, &result);
-	if (r != 0)
-		return result_fail(&problem);
-	code = result_ok(describe(&request, &result, mono_now_us() - began_us));
+		r = rebuild_run(&w->request, problem, &result);
+	if (r < 0)
+		return r;
+	*ret_fields = describe(&w->request, &result);
 	source_free(result.base);
 	json_decref(result.history);
-	return code;
+	return 0;
 }
+
+const struct command rebuild_commands[] = {
+    {"rebuild", COMMAND_URGENT | COMMAND_TIMED | COMMAND_SOURCE | COMMAND_TARGET | COMMAND_OPENS, 0,
+     0, sizeof(struct rebuild_words), COMMAND_OPTIONS(options), .run = rebuild},
+    {.name = NULL},
+};

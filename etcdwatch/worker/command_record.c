@@ -10,6 +10,8 @@
  * {"reached":true} when the target has all that the words say; `prune`:
  * {"removed":SEGMENT,"node":NAME}.
  */
+#include "etcdwatch/worker/commands.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -19,63 +21,22 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/commands.h"
-#include "etcdwatch/worker/common/options.h"
 #include "etcdwatch/worker/record/recordobjects.h"
 #include "etcdwatch/worker/record/recordsend.h"
-#include "etcdwatch/worker/common/result.h"
-#include "etcdwatch/worker/store/s3target.h"
-#include "etcdwatch/worker/store/storeowner.h"
 #include "etcdwatch/worker/pack/codec.h"
 
 #define LEVEL 3
 
-struct words {
-	struct s3target s3;
-	struct storeowner owner;
+struct record_words {
+	struct words common;
 	const char *prefix;
-	const char *bytes, *revision, *until_us, *known_sequence, *compared_sequence, *level,
-	    *signing_key, *signed_by;
-	const char *cluster_id, *oldest_revision;
-	struct options_list recipients, recipient_files, trusted, rest;
+	int64_t open_bytes, known_sequence, compared_sequence, level;
+	const char *signing_key, *signed_by;
+	const char *cluster_id;
+	int64_t oldest_revision;
+	struct options_list recipients, recipient_files, trusted;
 	struct recordsend_request send;
 };
-
-static int number(const char *option, const char *text, unsigned long max, struct problem *problem,
-                  uint64_t *ret_number)
-{
-	unsigned long n = 0;
-	int r = text != NULL ? options_number(option, text, 0, max, &n, problem) : 0;
-
-	if (r == 0)
-		*ret_number = n;
-	return r;
-}
-
-static int parse_words(struct words *w, int argc, char **argv, const struct options_entry *own,
-                       size_t n_own, struct problem *problem)
-{
-	size_t n = n_own + 1 + S3TARGET_OPTIONS + STOREOWNER_OPTIONS;
-	AUTO(free) struct options_entry *entries = xcalloc(n, sizeof(entries[0]));
-	int r;
-
-	memcpy(entries, own, n_own * sizeof(own[0]));
-	entries[n_own] = (struct options_entry){.name = "--s3-prefix", .text = &w->prefix};
-	s3target_options(&w->s3, entries + n_own + 1);
-	storeowner_options(&w->owner, entries + n_own + 1 + S3TARGET_OPTIONS);
-	r = options_parse(argc, argv, entries, n, 0, 0, &w->rest, problem);
-	if (w->prefix == NULL)
-		w->prefix = "";
-	return r;
-}
-
-static int open_store(const struct words *w, bool removes, struct problem *problem,
-                      struct s3 **ret_s3)
-{
-	int r = s3target_open(&w->s3, problem, ret_s3);
-
-	return r == 0 ? storeowner_check(*ret_s3, &w->owner, removes, problem) : r;
-}
 
 /* --- send --- */
 
@@ -84,65 +45,27 @@ static void reached_cb(void *userdata UNUSED)
 	result_line(json_pack("{s:b}", "reached", 1));
 }
 
-static int parse_numbers(struct words *w, struct problem *problem)
-{
-	struct recordsend_request *q = &w->send;
-	uint64_t revision = 0, until_us = 0, level = LEVEL;
-	int r = number("--bytes", w->bytes, LONG_MAX, problem, &q->open_bytes);
-
-	if (r == 0)
-		r = number("--revision", w->revision, LONG_MAX, problem, &revision);
-	if (r == 0)
-		r = number("--until-us", w->until_us, LONG_MAX, problem, &until_us);
-	if (r == 0)
-		r = number("--known-sequence", w->known_sequence, LONG_MAX, problem, &q->known_sequence);
-	if (r == 0)
-		r = number("--compared-sequence", w->compared_sequence, LONG_MAX, problem,
-		           &q->compared_sequence);
-	if (r == 0)
-		r = number("--level", w->level, ZSTDFLOW_LEVEL_MAX, problem, &level);
-	q->revision = (int64_t) revision;
-	q->until_us = (int64_t) until_us;
-	q->level = w->level != NULL ? (int) level : LEVEL;
-	return r;
-}
-
-static int parse_send(struct words *w, int argc, char **argv, struct problem *problem)
-{
-	struct recordsend_request *q = &w->send;
-	const struct options_entry own[] = {
-	    {.name = "--directory", .text = &q->directory},
-	    {.name = "--scratch", .text = &q->scratch},
-	    {.name = "--node", .text = &q->node},
-	    {.name = "--open", .text = &q->open_segment},
-	    {.name = "--bytes", .text = &w->bytes},
-	    {.name = "--revision", .text = &w->revision},
-	    {.name = "--until-us", .text = &w->until_us},
-	    {.name = "--known-sequence", .text = &w->known_sequence},
-	    {.name = "--compared-sequence", .text = &w->compared_sequence},
-	    {.name = "--level", .text = &w->level},
-	    {.name = "--recipient", .list = &w->recipients},
-	    {.name = "--recipients-file", .list = &w->recipient_files},
-	    {.name = "--signing-key", .text = &w->signing_key},
-	    {.name = "--signed-by", .text = &w->signed_by},
-	};
-	int r = parse_words(w, argc, argv, own, ARRAY_SIZE(own), problem);
-
-	if (r == 0 && (q->directory == NULL || q->scratch == NULL || q->node == NULL))
-		r = problem_set(problem, -EINVAL, "USAGE", "--directory, --scratch and --node are needed");
-	if (r == 0)
-		r = parse_numbers(w, problem);
-	if (q->open_segment == NULL)
-		q->open_segment = "";
-	q->prefix = w->prefix;
-	q->recipients = (struct age_recipients){w->recipients.values, w->recipients.n,
-	                                        w->recipient_files.values, w->recipient_files.n};
-	q->reached = reached_cb;
-	return r;
-}
+static const struct options_entry send_options[] = {
+    OPTION("--s3-prefix", TEXT, struct record_words, prefix),
+    OPTION("--directory", TEXT, struct record_words, send.directory),
+    OPTION("--scratch", TEXT, struct record_words, send.scratch),
+    OPTION("--node", TEXT, struct record_words, send.node),
+    OPTION("--open", TEXT, struct record_words, send.open_segment),
+    OPTION_NUMBER("--bytes", struct record_words, open_bytes, 0, LONG_MAX, 0),
+    OPTION_NUMBER("--revision", struct record_words, send.revision, 0, LONG_MAX, 0),
+    OPTION_NUMBER("--until-us", struct record_words, send.until_us, 0, LONG_MAX, 0),
+    OPTION_NUMBER("--known-sequence", struct record_words, known_sequence, 0, LONG_MAX, 0),
+    OPTION_NUMBER("--compared-sequence", struct record_words, compared_sequence, 0, LONG_MAX, 0),
+    OPTION_NUMBER("--level", struct record_words, level, 0, ZSTDFLOW_LEVEL_MAX, LEVEL),
+    OPTION("--recipient", LIST, struct record_words, recipients),
+    OPTION("--recipients-file", LIST, struct record_words, recipient_files),
+    OPTION("--signing-key", TEXT, struct record_words, signing_key),
+    OPTION("--signed-by", TEXT, struct record_words, signed_by),
+};
 
 /* The daemon read it at its start, and signs snapshots with what was there then. */
-static int load_key(const struct words *w, struct problem *problem, struct signature_key **ret_key)
+static int load_key(const struct record_words *w, struct problem *problem,
+                    struct signature_key **ret_key)
 {
 	AUTO(signature_key_free) struct signature_key *key = NULL;
 	const char *path = w->signing_key;
@@ -163,22 +86,33 @@ static int load_key(const struct words *w, struct problem *problem, struct signa
 	return 0;
 }
 
-static int run_send(int argc, char **argv, struct words *w, struct problem *problem,
-                    json_t **ret_fields)
+static int run_send(void *words, struct problem *problem, json_t **ret_fields)
 {
+	struct record_words *w = words;
+	struct recordsend_request *q = &w->send;
 	AUTO(signature_key_free) struct signature_key *key = NULL;
-	AUTO(s3_free) struct s3 *s3 = NULL;
 	struct recordsend_result result = {0};
-	int r = parse_send(w, argc, argv, problem);
+	int r;
 
-	if (r == 0)
-		r = load_key(w, problem, &key);
-	if (r == 0)
-		r = open_store(w, false, problem, &s3);
-	w->send.s3 = s3;
-	w->send.key = key;
-	if (r == 0)
-		r = recordsend_run(&w->send, problem, &result);
+	if (q->directory == NULL || q->scratch == NULL || q->node == NULL)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--directory, --scratch and --node are needed");
+	r = load_key(w, problem, &key);
+	if (r < 0)
+		return r;
+	if (q->open_segment == NULL)
+		q->open_segment = "";
+	q->open_bytes = (uint64_t) w->open_bytes;
+	q->known_sequence = (uint64_t) w->known_sequence;
+	q->compared_sequence = (uint64_t) w->compared_sequence;
+	q->level = (int) w->level;
+	q->prefix = w->prefix != NULL ? w->prefix : "";
+	q->recipients = (struct age_recipients){w->recipients.values, w->recipients.n,
+	                                        w->recipient_files.values, w->recipient_files.n};
+	q->reached = reached_cb;
+	q->s3 = w->common.s3;
+	q->key = key;
+	r = recordsend_run(q, problem, &result);
 	if (r < 0)
 		return r;
 	*ret_fields = json_pack(
@@ -205,33 +139,31 @@ static int parse_cluster_id(const char *text, struct problem *problem, uint64_t 
 	return 0;
 }
 
-static int run_prune(int argc, char **argv, struct words *w, struct problem *problem,
-                     json_t **ret_fields)
-{
-	const struct options_entry own[] = {
-	    {.name = "--cluster-id", .text = &w->cluster_id},
-	    {.name = "--oldest-revision", .text = &w->oldest_revision},
-	    {.name = "--trust", .list = &w->trusted},
-	};
-	struct recordprune_rules rules = {.now_us = wall_now_us()};
-	AUTO(s3_free) struct s3 *s3 = NULL;
-	struct recordprune_result result = {0};
-	uint64_t revision = 0;
-	int r = parse_words(w, argc, argv, own, ARRAY_SIZE(own), problem);
+static const struct options_entry prune_options[] = {
+    OPTION("--s3-prefix", TEXT, struct record_words, prefix),
+    OPTION("--cluster-id", TEXT, struct record_words, cluster_id),
+    OPTION_NUMBER("--oldest-revision", struct record_words, oldest_revision, 0, LONG_MAX, -1),
+    OPTION("--trust", LIST, struct record_words, trusted),
+};
 
-	if (r == 0 && (w->cluster_id == NULL || w->oldest_revision == NULL))
-		r = problem_set(problem, -EINVAL, "USAGE", "--cluster-id and --oldest-revision are needed");
+static int run_prune(void *words, struct problem *problem, json_t **ret_fields)
+{
+	const struct record_words *w = words;
+	struct recordprune_rules rules = {
+	    .now_us = wall_now_us(),
+	    .oldest_revision = w->oldest_revision,
+	    .trust = {.keys = w->trusted.values, .n = w->trusted.n, .is_configured = w->trusted.n > 0},
+	};
+	struct recordprune_result result = {0};
+	int r;
+
+	if (w->cluster_id == NULL || w->oldest_revision < 0)
+		return problem_set(problem, -EINVAL, "USAGE",
+		                   "--cluster-id and --oldest-revision are needed");
+	r = parse_cluster_id(w->cluster_id, problem, &rules.cluster_id);
 	if (r == 0)
-		r = parse_cluster_id(w->cluster_id, problem, &rules.cluster_id);
-	if (r == 0)
-		r = number("--oldest-revision", w->oldest_revision, LONG_MAX, problem, &revision);
-	rules.oldest_revision = (int64_t) revision;
-	rules.trust = (struct trust){
-	    .keys = w->trusted.values, .n = w->trusted.n, .is_configured = w->trusted.n > 0};
-	if (r == 0)
-		r = open_store(w, true, problem, &s3);
-	if (r == 0)
-		r = recordprune_run(s3, w->prefix, &rules, problem, &result);
+		r = recordprune_run(w->common.s3, w->prefix != NULL ? w->prefix : "", &rules, problem,
+		                    &result);
 	if (r == 0)
 		*ret_fields =
 		    json_pack("{s:I, s:o}", "objects", (json_int_t) result.n_removed, "untrusted_reason",
@@ -239,23 +171,12 @@ static int run_prune(int argc, char **argv, struct words *w, struct problem *pro
 	return r;
 }
 
-int command_record(int argc, char **argv)
-{
-	AUTO(free) struct words *words = NEW0(struct words);
-	int64_t began_us = mono_now_us();
-	struct problem problem = {0};
-	json_t *fields = NULL;
-	int r;
+#define FLAGS (COMMAND_TIMED | COMMAND_TARGET | COMMAND_STORE | COMMAND_OWNER | COMMAND_CHECKS)
 
-	if (argc > 1 && strcmp(argv[1], "send") == 0)
-		r = run_send(argc - 1, argv + 1, words, &problem, &fields);
-	else if (argc > 1 && strcmp(argv[1], "prune") == 0)
-		r = run_prune(argc - 1, argv + 1, words, &problem, &fields);
-	else
-		r = problem_set(&problem, -EINVAL, "USAGE", "record takes send or prune");
-	if (r < 0)
-		return result_fail(&problem);
-	(void) json_object_set_new(fields, "took_ms",
-	                           json_integer((mono_now_us() - began_us) / US_PER_MS));
-	return result_ok(fields);
-}
+const struct command record_commands[] = {
+    {"record send", FLAGS, 0, 0, sizeof(struct record_words), COMMAND_OPTIONS(send_options),
+     .run = run_send},
+    {"record prune", FLAGS | COMMAND_REMOVES, 0, 0, sizeof(struct record_words),
+     COMMAND_OPTIONS(prune_options), .run = run_prune},
+    {.name = NULL},
+};

@@ -15,6 +15,8 @@
  * directories, as `back` does the other way; `clean` removes what `source` left when it was
  * not used. Each prints lines of {"doing":...,"name":...} as it goes.
  */
+#include "etcdwatch/worker/commands.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -28,40 +30,63 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/worker/commands.h"
 #include "etcdwatch/worker/restore/hostfacts.h"
 #include "etcdwatch/worker/source/prove.h"
-#include "etcdwatch/worker/common/options.h"
 #include "etcdwatch/worker/restore/restore.h"
-#include "etcdwatch/worker/common/result.h"
-#include "etcdwatch/worker/store/s3target.h"
-#include "etcdwatch/worker/source/source.h"
 
 #define MANIFESTS "/etc/kubernetes/manifests"
 #define BUMP_MAX 1000000000000000ul
 
 /* What the subcommands are told. */
-struct words {
+struct restore_words {
+	struct words common;
 	const char *data_dir;
 	const char *tool;
 	const char *tool_says;
 	const char *manifests;
 	const char *peer_urls;
-	struct sourcewords source;
 	const char *sha256;
 	bool unproven;
-	struct s3target s3;
 	const char *name;
 	const char *initial_cluster;
 	const char *token;
-	const char *bump;
-	const char *hashkv;
-	const char *hashkv_revision;
-	const char *inode;     /* of the new data directory */
-	const char *old_inode; /* 0: there was none */
+	int64_t bump;
+	int64_t hashkv, hashkv_revision; /* 0: the catalogue does not tell it */
+	int64_t inode;                   /* of the new data directory */
+	int64_t old_inode;               /* 0: there was none */
 	const char *aside;
-	struct options_list rest;
 };
+
+#define TEXT(name, member) OPTION(name, TEXT, struct restore_words, member)
+#define NUMBER(name, member, min, max, initial) \
+	OPTION_NUMBER(name, struct restore_words, member, min, max, initial)
+
+static const struct options_entry options[] = {
+    TEXT("--data-dir", data_dir),
+    TEXT("--tool", tool),
+    TEXT("--tool-says", tool_says),
+    TEXT("--manifests", manifests),
+    TEXT("--peer-urls", peer_urls),
+    TEXT("--sha256", sha256),
+    OPTION("--unproven", FLAG, struct restore_words, unproven),
+    TEXT("--name", name),
+    TEXT("--initial-cluster", initial_cluster),
+    TEXT("--token", token),
+    NUMBER("--bump-revision", bump, 0, BUMP_MAX, 0),
+    NUMBER("--hashkv", hashkv, 0, UINT32_MAX, -1),
+    NUMBER("--hashkv-revision", hashkv_revision, 1, LONG_MAX, 0),
+    NUMBER("--inode", inode, 1, LONG_MAX, 0),
+    NUMBER("--old-inode", old_inode, 0, LONG_MAX, -1),
+    TEXT("--aside", aside),
+};
+
+static int look_at_dir(const struct restore_words *w, struct problem *problem,
+                       struct datadir **ret_dir)
+{
+	if (w->data_dir == NULL)
+		return problem_set(problem, -EINVAL, "USAGE", "--data-dir is needed");
+	return datadir_look(w->data_dir, problem, ret_dir);
+}
 
 static json_t *hex_id(uint64_t id)
 {
@@ -101,11 +126,12 @@ static json_t *describe_tool(const char *path, const char *says)
 	                 "minor", (int) info->minor, "can_bump", (int) info->can_bump);
 }
 
-static int run_host(const struct words *w, struct problem *problem, json_t **ret_fields)
+static int run_host(void *words, struct problem *problem, json_t **ret_fields)
 {
+	const struct restore_words *w = words;
 	const char *manifests = w->manifests != NULL ? w->manifests : MANIFESTS;
 	AUTO(datadir_free) struct datadir *dir = NULL;
-	int r = datadir_look(w->data_dir, problem, &dir);
+	int r = look_at_dir(w, problem, &dir);
 
 	if (r < 0)
 		return r;
@@ -195,16 +221,16 @@ static void mark_unproven(json_t *source)
 		(void) json_object_set_new(source, unknown[i], json_null());
 }
 
-static int take_source(const struct words *w, struct exchange *x, struct s3 *s3,
-                       struct problem *problem, json_t **ret_fields)
+static int take_source(const struct restore_words *w, struct exchange *x, struct problem *problem,
+                       json_t **ret_fields)
 {
 	AUTO(source_free) struct source *source = NULL;
 	struct source_request request;
-	int r = sourcewords_request(&w->source, w->rest.values[0], problem, &request);
+	int r = sourcewords_request(&w->common.source, w->common.rest.values[0], problem, &request);
 
 	if (r < 0)
 		return r;
-	request.s3 = s3;
+	request.s3 = w->common.s3;
 	request.sha256 = w->sha256;
 	request.unproven = w->unproven;
 	request.fetched = exchange_work_path(x);
@@ -218,24 +244,20 @@ static int take_source(const struct words *w, struct exchange *x, struct s3 *s3,
 }
 
 /* The work directory stays only when a plain snapshot is in it. */
-static int run_source(const struct words *w, struct problem *problem, json_t **ret_fields)
+static int run_source(void *words, struct problem *problem, json_t **ret_fields)
 {
+	const struct restore_words *w = words;
 	AUTO(datadir_free) struct datadir *dir = NULL;
 	AUTO(exchange_close) struct exchange *x = NULL;
-	AUTO(s3_free) struct s3 *s3 = NULL;
-	int r = 0;
+	int r = look_at_dir(w, problem, &dir);
 
-	if (s3target_is_named(&w->s3))
-		r = s3target_open(&w->s3, problem, &s3);
-	if (r == 0)
-		r = datadir_look(w->data_dir, problem, &dir);
 	if (r == 0)
 		r = exchange_open(dir, problem, &x);
 	if (r < 0)
 		return r;
 	r = exchange_clear(x, false, problem);
 	if (r == 0)
-		r = take_source(w, x, s3, problem, ret_fields);
+		r = take_source(w, x, problem, ret_fields);
 	if (r < 0 || !json_is_true(json_object_get(*ret_fields, "unpacked"))) {
 		struct problem more = {0};
 
@@ -257,58 +279,34 @@ static json_t *describe_result(const struct restore_result *result, const struct
 	    "db_bytes", (json_int_t) result->db_bytes, "inode", (json_int_t) result->inode);
 }
 
-static int check_run_words(const struct words *w, struct problem *problem, unsigned long *ret_bump)
+static int check_run_words(const struct restore_words *w, struct problem *problem)
 {
 	if (w->name == NULL || w->initial_cluster == NULL || w->token == NULL)
 		return problem_set(problem, -EINVAL, "USAGE",
 		                   "--name, --initial-cluster and --token are needed");
-	return w->bump == NULL
-	           ? 0
-	           : options_number("--bump-revision", w->bump, 0, BUMP_MAX, ret_bump, problem);
-}
-
-/* What the catalogue says of the snapshot: 0 without a word of it, 1, or an error. */
-static int read_expected(const struct words *w, struct problem *problem,
-                         struct hashkv_result *ret_expected)
-{
-	unsigned long hash, revision;
-	int r;
-
-	if (w->hashkv == NULL || w->hashkv_revision == NULL)
-		return 0;
-	r = options_number("--hashkv", w->hashkv, 0, UINT32_MAX, &hash, problem);
-	if (r == 0)
-		r = options_number("--hashkv-revision", w->hashkv_revision, 1, LONG_MAX, &revision,
-		                   problem);
-	if (r < 0)
-		return r;
-	*ret_expected = (struct hashkv_result){.hash = (uint32_t) hash, .revision = (int64_t) revision};
-	return 1;
+	return 0;
 }
 
 typedef int (*restore_fn)(const struct restore_request *request, struct problem *problem,
                           struct restore_result *ret_result);
 
-static int restore_in(const struct words *w, const struct datadir *dir, struct exchange *x,
-                      unsigned long bump, restore_fn restore, struct problem *problem,
-                      json_t **ret_fields)
+static int restore_in(const struct restore_words *w, const struct datadir *dir, struct exchange *x,
+                      restore_fn restore, struct problem *problem, json_t **ret_fields)
 {
 	AUTO(newcluster_free) struct newcluster *cluster = NULL;
 	AUTO(etcdtool_free) struct etcdtool *tool = NULL;
 	AUTO(free) char *why = newcluster_parse(w->initial_cluster, w->token, &cluster);
 	AUTO(free) char *urls = NULL;
 	const struct newcluster_member *self;
-	struct hashkv_result expected;
+	const struct hashkv_result expected = {.hash = (uint32_t) w->hashkv,
+	                                       .revision = w->hashkv_revision};
 	struct restore_result result;
-	int r, has_expected;
+	int r;
 
 	self = cluster != NULL ? newcluster_find(cluster, w->name) : NULL;
 	if (self == NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "%s",
 		                   why != NULL ? why : "the member is not in the cluster");
-	has_expected = read_expected(w, problem, &expected);
-	if (has_expected < 0)
-		return has_expected;
 	urls = newcluster_urls(self);
 	r = etcdtool_find(w->tool, w->tool_says, problem, &tool);
 	if (r == 0) {
@@ -316,15 +314,15 @@ static int restore_in(const struct words *w, const struct datadir *dir, struct e
 		    .dir = dir,
 		    .exchange = x,
 		    .tool = tool,
-		    .snapshot = w->rest.values[0],
-		    .expected = has_expected > 0 ? &expected : NULL,
+		    .snapshot = w->common.rest.values[0],
+		    .expected = w->hashkv >= 0 && w->hashkv_revision > 0 ? &expected : NULL,
 		    .cluster = cluster,
 		    .self = self,
 		    .peer_urls = urls,
 		    .initial_cluster = w->initial_cluster,
 		    .token = w->token,
-		    .skip_hash_check = w->source.skip_hash_check,
-		    .bump_revision = bump,
+		    .skip_hash_check = w->common.source.skip_hash_check,
+		    .bump_revision = (uint64_t) w->bump,
 		    .now_s = wall_now_us() / US_PER_S,
 		};
 
@@ -358,17 +356,16 @@ static int end_make(const struct datadir *dir, struct exchange *x, struct proble
 }
 
 /* While it is only made, etcd may run. */
-static int run_or_make(const struct words *w, bool is_made_only, struct problem *problem,
+static int run_or_make(const struct restore_words *w, bool is_made_only, struct problem *problem,
                        json_t **ret_fields)
 {
 	AUTO(datadir_free) struct datadir *dir = NULL;
 	AUTO(exchange_close) struct exchange *x = NULL;
 	struct problem more = {0};
-	unsigned long bump = 0;
-	int r = check_run_words(w, problem, &bump);
+	int r = check_run_words(w, problem);
 
 	if (r == 0)
-		r = datadir_look(w->data_dir, problem, &dir);
+		r = look_at_dir(w, problem, &dir);
 	if (r == 0 && !is_made_only)
 		r = check_dir(dir, problem);
 	if (r == 0)
@@ -377,8 +374,7 @@ static int run_or_make(const struct words *w, bool is_made_only, struct problem 
 		return r;
 	r = exchange_clear(x, true, problem);
 	if (r == 0)
-		r = restore_in(w, dir, x, bump, is_made_only ? restore_make : restore_run, problem,
-		               ret_fields);
+		r = restore_in(w, dir, x, is_made_only ? restore_make : restore_run, problem, ret_fields);
 	if (r == 0 && is_made_only)
 		return end_make(dir, x, problem, *ret_fields);
 	/* What cannot be removed does not disturb. */
@@ -386,14 +382,14 @@ static int run_or_make(const struct words *w, bool is_made_only, struct problem 
 	return r;
 }
 
-static int run_run(const struct words *w, struct problem *problem, json_t **ret_fields)
+static int run_run(void *words, struct problem *problem, json_t **ret_fields)
 {
-	return run_or_make(w, false, problem, ret_fields);
+	return run_or_make(words, false, problem, ret_fields);
 }
 
-static int run_make(const struct words *w, struct problem *problem, json_t **ret_fields)
+static int run_make(void *words, struct problem *problem, json_t **ret_fields)
 {
-	return run_or_make(w, true, problem, ret_fields);
+	return run_or_make(words, true, problem, ret_fields);
 }
 
 /* A file system that is not mounted makes another unit of the same path. */
@@ -410,22 +406,16 @@ static int check_unit(const struct datadir *dir, const char *aside, struct probl
 	                   dir->unit, aside);
 }
 
-static int exchange_in(const struct words *w, bool is_put, struct problem *problem,
-                       json_t **ret_fields)
+static int exchange_in(const struct restore_words *w, bool is_put, struct problem *problem)
 {
 	AUTO(datadir_free) struct datadir *dir = NULL;
 	AUTO(exchange_close) struct exchange *x = NULL;
-	unsigned long inode = 0, old = 0;
-	int r = 0;
+	int r;
 
-	if (w->inode == NULL || w->old_inode == NULL || w->aside == NULL)
+	if (w->inode == 0 || w->old_inode < 0 || w->aside == NULL)
 		return problem_set(problem, -EINVAL, "USAGE",
 		                   "--inode, --old-inode and --aside are needed");
-	r = options_number("--inode", w->inode, 1, LONG_MAX, &inode, problem);
-	if (r == 0)
-		r = options_number("--old-inode", w->old_inode, 0, LONG_MAX, &old, problem);
-	if (r == 0)
-		r = datadir_look(w->data_dir, problem, &dir);
+	r = look_at_dir(w, problem, &dir);
 	if (r == 0)
 		r = check_dir(dir, problem);
 	if (r == 0)
@@ -433,103 +423,47 @@ static int exchange_in(const struct words *w, bool is_put, struct problem *probl
 	if (r == 0)
 		r = exchange_open(dir, problem, &x);
 	if (r == 0)
-		r = is_put ? exchange_put(x, inode, w->aside, problem)
-		           : exchange_back(x, inode, old, w->aside, problem);
-	if (r == 0)
-		*ret_fields = json_object();
+		r = is_put
+		        ? exchange_put(x, (uint64_t) w->inode, w->aside, problem)
+		        : exchange_back(x, (uint64_t) w->inode, (uint64_t) w->old_inode, w->aside, problem);
 	return r;
 }
 
-static int run_put(const struct words *w, struct problem *problem, json_t **ret_fields)
+static int run_put(void *words, struct problem *problem, json_t **ret_fields UNUSED)
 {
-	return exchange_in(w, true, problem, ret_fields);
+	return exchange_in(words, true, problem);
 }
 
-static int run_back(const struct words *w, struct problem *problem, json_t **ret_fields)
+static int run_back(void *words, struct problem *problem, json_t **ret_fields UNUSED)
 {
-	return exchange_in(w, false, problem, ret_fields);
+	return exchange_in(words, false, problem);
 }
 
-static int run_clean(const struct words *w, struct problem *problem, json_t **ret_fields)
+static int run_clean(void *words, struct problem *problem, json_t **ret_fields UNUSED)
 {
 	AUTO(datadir_free) struct datadir *dir = NULL;
 	AUTO(exchange_close) struct exchange *x = NULL;
-	int r = datadir_look(w->data_dir, problem, &dir);
+	int r = look_at_dir(words, problem, &dir);
 
 	if (r == 0)
 		r = exchange_open(dir, problem, &x);
 	if (r == 0)
 		r = exchange_remove(x, problem);
-	if (r == 0)
-		*ret_fields = json_object();
 	return r;
 }
 
 /* --- all --- */
 
-static const struct subcommand {
-	const char *name;
-	size_t n_words;
-	int (*run)(const struct words *w, struct problem *problem, json_t **ret_fields);
-} subcommands[] = {
-    {"host", 0, run_host},   {"source", 1, run_source}, {"run", 1, run_run},
-    {"make", 1, run_make},   {"put", 0, run_put},       {"back", 0, run_back},
-    {"clean", 0, run_clean},
+#define FLAGS (COMMAND_URGENT | COMMAND_SOURCE | COMMAND_TARGET)
+#define ROW(name, flags, n_names, run)                                         \
+	{                                                                          \
+		name, FLAGS | (flags), n_names, n_names, sizeof(struct restore_words), \
+		    COMMAND_OPTIONS(options), run                                      \
+	}
+
+const struct command restore_commands[] = {
+    ROW("restore host", 0, 0, run_host),   ROW("restore source", COMMAND_OPENS, 1, run_source),
+    ROW("restore run", 0, 1, run_run),     ROW("restore make", 0, 1, run_make),
+    ROW("restore put", 0, 0, run_put),     ROW("restore back", 0, 0, run_back),
+    ROW("restore clean", 0, 0, run_clean), {.name = NULL},
 };
-
-static int parse(const struct subcommand *sub, int argc, char **argv, struct words *w,
-                 struct problem *problem)
-{
-	const struct options_entry own[] = {
-	    {.name = "--data-dir", .text = &w->data_dir},
-	    {.name = "--tool", .text = &w->tool},
-	    {.name = "--tool-says", .text = &w->tool_says},
-	    {.name = "--manifests", .text = &w->manifests},
-	    {.name = "--peer-urls", .text = &w->peer_urls},
-	    {.name = "--sha256", .text = &w->sha256},
-	    {.name = "--unproven", .flag = &w->unproven},
-	    {.name = "--name", .text = &w->name},
-	    {.name = "--initial-cluster", .text = &w->initial_cluster},
-	    {.name = "--token", .text = &w->token},
-	    {.name = "--bump-revision", .text = &w->bump},
-	    {.name = "--hashkv", .text = &w->hashkv},
-	    {.name = "--hashkv-revision", .text = &w->hashkv_revision},
-	    {.name = "--inode", .text = &w->inode},
-	    {.name = "--old-inode", .text = &w->old_inode},
-	    {.name = "--aside", .text = &w->aside},
-	};
-	struct options_entry entries[ARRAY_SIZE(own) + S3TARGET_OPTIONS + SOURCEWORDS_OPTIONS];
-	int r;
-
-	memcpy(entries, own, sizeof(own));
-	s3target_options(&w->s3, entries + ARRAY_SIZE(own));
-	sourcewords_options(&w->source, entries + ARRAY_SIZE(own) + S3TARGET_OPTIONS);
-	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), sub->n_words, sub->n_words,
-	                  &w->rest, problem);
-	if (r == 0 && w->data_dir == NULL)
-		r = problem_set(problem, -EINVAL, "USAGE", "--data-dir is needed");
-	return r;
-}
-
-int command_restore(int argc, char **argv)
-{
-	const struct subcommand *sub = NULL;
-	struct problem problem = {0};
-	AUTO(free) struct words *words = NEW0(struct words);
-	json_t *fields = NULL;
-	int r;
-
-	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(subcommands); i++) {
-		if (strcmp(argv[1], subcommands[i].name) == 0)
-			sub = &subcommands[i];
-	}
-	if (sub == NULL) {
-		(void) problem_set(&problem, -EINVAL, "USAGE",
-		                   "restore takes host, source, run, make, put, back or clean");
-		return result_fail(&problem);
-	}
-	r = parse(sub, argc - 1, argv + 1, words, &problem);
-	if (r == 0)
-		r = sub->run(words, &problem, &fields);
-	return r < 0 ? result_fail(&problem) : result_ok(fields);
-}

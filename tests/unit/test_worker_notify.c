@@ -9,8 +9,8 @@
 /* The subcommand in a process of its own, which has that order as its input; its last line. */
 static json_t *notify_by(const char *order)
 {
-	static char name[] = "notify";
-	char *argv[] = {name, NULL};
+	static char program[] = "etcdwatch-worker", name[] = "notify";
+	char *argv[] = {program, name, NULL};
 	int status = -1;
 	pid_t pid;
 
@@ -19,7 +19,7 @@ static json_t *notify_by(const char *order)
 	if (pid == 0) {
 		if (freopen("order", "re", stdin) == NULL || freopen("said", "we", stdout) == NULL)
 			_exit(2);
-		exit(command_notify(1, argv));
+		exit(commands_run(2, argv));
 	}
 	CHECK_EQ_INT(waitpid(pid, &status, 0), pid);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_FAILURE);

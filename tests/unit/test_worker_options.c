@@ -15,17 +15,24 @@ struct parsed {
 	const char *text;
 	struct options_list list;
 	bool flag;
+	int64_t number;
 	struct options_list rest;
 	struct problem problem;
 };
 
+static const struct options_entry texts[] = {
+    OPTION("--text", TEXT, struct parsed, text),
+    OPTION("--list", LIST, struct parsed, list),
+};
+static const struct options_entry others[] = {
+    OPTION("--flag", FLAG, struct parsed, flag),
+    OPTION_NUMBER("--n", struct parsed, number, 5, 10, 7),
+};
+
 static int parse(const char *const *words, size_t min, size_t max, struct parsed *p)
 {
-	const struct options_entry entries[] = {
-	    {.name = "--text", .text = &p->text},
-	    {.name = "--list", .list = &p->list},
-	    {.name = "--flag", .flag = &p->flag},
-	};
+	const struct options_table tables[] = {{texts, ARRAY_SIZE(texts), p},
+	                                       {others, ARRAY_SIZE(others), p}};
 	char *argv[WORDS_MAX + 2] = {NULL};
 	char copies[WORDS_MAX][32];
 	static char name[] = "command";
@@ -37,7 +44,7 @@ static int parse(const char *const *words, size_t min, size_t max, struct parsed
 		(void) snprintf(copies[argc - 1], sizeof(copies[0]), "%s", words[argc - 1]);
 		argv[argc] = copies[argc - 1];
 	}
-	return options_parse(argc, argv, entries, ARRAY_SIZE(entries), min, max, &p->rest, &p->problem);
+	return options_parse(argc, argv, tables, ARRAY_SIZE(tables), min, max, &p->rest, &p->problem);
 }
 
 static void test_good(void)
@@ -83,17 +90,21 @@ static void test_numbers(void)
 {
 	static const char *const bad[] = {"",   "4",  "11",  "-5", "+5",  " 5",
 	                                  "5 ", "5x", "0x5", "x",  "5.0", "99999999999999999999999"};
-	struct problem problem = {0};
-	unsigned long number = 7;
+	static const char *const good[] = {"--n", "10", NULL}, *const first[] = {"--n=5", NULL};
+	static const char *const twice[] = {"--n=5", "--n=6", NULL}, *const none[] = {NULL};
+	struct parsed p;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		problem = (struct problem){0};
-		CHECK_EQ_INT(options_number("--n", bad[i], 5, 10, &number, &problem), -EINVAL);
-		CHECK_EQ_STR(problem.code, "USAGE");
+		const char *const words[] = {"--n", bad[i], NULL};
+
+		CHECK_EQ_INT(parse(words, 0, 0, &p), -EINVAL);
+		CHECK_EQ_STR(p.problem.code, "USAGE");
+		CHECK_EQ_INT(p.number, 7);
 	}
-	CHECK_EQ_INT(number, 7);
-	CHECK(options_number("--n", "5", 5, 10, &number, &problem) == 0 && number == 5);
-	CHECK(options_number("--n", "10", 5, 10, &number, &problem) == 0 && number == 10);
+	CHECK(parse(none, 0, 0, &p) == 0 && p.number == 7);
+	CHECK(parse(good, 0, 0, &p) == 0 && p.number == 10);
+	CHECK(parse(first, 0, 0, &p) == 0 && p.number == 5);
+	CHECK_EQ_INT(parse(twice, 0, 0, &p), -EINVAL);
 }
 
 #define MIB ((uint64_t) 1 << 20)

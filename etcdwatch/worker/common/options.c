@@ -13,16 +13,19 @@ static int usage(struct problem *problem, const char *what, const char *word)
 	return problem_set(problem, -EINVAL, "USAGE", "%s: '%s'", what, word);
 }
 
-/* The entry that the word names, and the value behind its '=', or NULL. */
-static const struct options_entry *find(const struct options_entry *entries, size_t n,
-                                        const char *word, const char **ret_value)
+/* The entry that the word names, what it fills, and the value behind its '=', or NULL. */
+static const struct options_entry *find(const struct options_table *tables, size_t n_tables,
+                                        const char *word, char **ret_member, const char **ret_value)
 {
 	size_t len = strcspn(word, "=");
 
-	for (size_t i = 0; i < n; i++) {
-		if (strlen(entries[i].name) == len && strncmp(entries[i].name, word, len) == 0) {
+	for (const struct options_table *t = tables; t < tables + n_tables; t++) {
+		for (const struct options_entry *e = t->entries; e < t->entries + t->n; e++) {
+			if (strlen(e->name) != len || strncmp(e->name, word, len) != 0)
+				continue;
+			*ret_member = (char *) t->base + e->at;
 			*ret_value = word[len] == '=' ? word + len + 1 : NULL;
-			return &entries[i];
+			return e;
 		}
 	}
 	return NULL;
@@ -36,32 +39,62 @@ static int add(struct options_list *list, const char *value, struct problem *pro
 	return 0;
 }
 
-static int take(const struct options_entry *entry, const char *value, struct problem *problem)
+static int take_number(const struct options_entry *e, const char *text, int64_t *ret,
+                       struct problem *problem)
 {
-	if (entry->list != NULL)
-		return add(entry->list, value, problem);
-	if (*entry->text != NULL)
-		return usage(problem, "given twice", entry->name);
-	*entry->text = value;
+	char *end = NULL;
+	long number;
+
+	errno = 0;
+	number = strtol(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < e->min ||
+	    number > e->max)
+		return problem_set(problem, -EINVAL, "USAGE", "%s is '%s', and has to be %lld to %lld",
+		                   e->name, text, (long long) e->min, (long long) e->max);
+	*ret = number;
 	return 0;
 }
 
-/* The option at argv[i]; returns how many words it took. */
-static int take_option(char **argv, const struct options_entry *entries, size_t n_entries,
+static int take(const struct options_entry *e, char *member, const char *value,
+                struct problem *problem)
+{
+	const char **text = (const char **) (void *) member;
+
+	switch (e->kind) {
+	case OPTIONS_LIST:
+		return add((struct options_list *) (void *) member, value, problem);
+	case OPTIONS_NUMBER:
+		if (*(int64_t *) (void *) member != e->initial)
+			return usage(problem, "given twice", e->name);
+		return take_number(e, value, (int64_t *) (void *) member, problem);
+	case OPTIONS_TEXT:
+		if (*text != NULL)
+			return usage(problem, "given twice", e->name);
+		*text = value;
+		break;
+	case OPTIONS_FLAG:
+		break;
+	}
+	return 0;
+}
+
+/* The option at argv[0]; returns how many words it took. */
+static int take_option(char **argv, const struct options_table *tables, size_t n_tables,
                        struct problem *problem)
 {
 	const char *value;
-	const struct options_entry *entry = find(entries, n_entries, argv[0], &value);
+	char *member;
+	const struct options_entry *entry = find(tables, n_tables, argv[0], &member, &value);
 	int words = 1, r;
 
 	/* Not what stands behind its '=', which may be somebody's secret. */
 	if (entry == NULL)
 		return problem_set(problem, -EINVAL, "USAGE", "no such option: '%.*s'",
 		                   (int) strcspn(argv[0], "="), argv[0]);
-	if (entry->flag != NULL) {
+	if (entry->kind == OPTIONS_FLAG) {
 		if (value != NULL)
 			return usage(problem, "this option takes no value", entry->name);
-		*entry->flag = true;
+		*(bool *) member = true;
 		return 1;
 	}
 	if (value == NULL) {
@@ -70,24 +103,34 @@ static int take_option(char **argv, const struct options_entry *entries, size_t 
 	}
 	if (value == NULL)
 		return usage(problem, "this option needs a value", entry->name);
-	r = take(entry, value, problem);
+	r = take(entry, member, value, problem);
 	return r < 0 ? r : words;
 }
 
-int options_parse(int argc, char **argv, const struct options_entry *entries, size_t n_entries,
+static void set_numbers(const struct options_table *t)
+{
+	for (const struct options_entry *e = t->entries; e < t->entries + t->n; e++) {
+		if (e->kind == OPTIONS_NUMBER)
+			*(int64_t *) (void *) ((char *) t->base + e->at) = e->initial;
+	}
+}
+
+int options_parse(int argc, char **argv, const struct options_table *tables, size_t n_tables,
                   size_t min, size_t max, struct options_list *ret_rest, struct problem *problem)
 {
 	bool only_rest = false;
 	int i = 1;
 
 	*ret_rest = (struct options_list){.n = 0};
+	for (size_t k = 0; k < n_tables; k++)
+		set_numbers(&tables[k]);
 	while (i < argc) {
 		int r = 1;
 
 		if (!only_rest && strcmp(argv[i], "--") == 0)
 			only_rest = true;
 		else if (!only_rest && strncmp(argv[i], "--", 2) == 0)
-			r = take_option(argv + i, entries, n_entries, problem);
+			r = take_option(argv + i, tables, n_tables, problem);
 		else if (add(ret_rest, argv[i], problem) < 0)
 			r = -EINVAL;
 		if (r < 0)
@@ -97,21 +140,5 @@ int options_parse(int argc, char **argv, const struct options_entry *entries, si
 	if (ret_rest->n < min || ret_rest->n > max)
 		return problem_set(problem, -EINVAL, "USAGE", "'%s' takes %zu to %zu names, not %zu",
 		                   argv[0], min, max, ret_rest->n);
-	return 0;
-}
-
-int options_number(const char *name, const char *text, unsigned long min, unsigned long max,
-                   unsigned long *ret_number, struct problem *problem)
-{
-	unsigned long number;
-	char *end = NULL;
-
-	errno = 0;
-	number = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || number < min ||
-	    number > max)
-		return problem_set(problem, -EINVAL, "USAGE", "%s is '%s', and has to be %lu to %lu", name,
-		                   text, min, max);
-	*ret_number = number;
 	return 0;
 }

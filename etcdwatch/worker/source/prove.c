@@ -12,7 +12,6 @@
 #include "bolt/hashkv.h"
 #include "bolt/snapshot.h"
 #include "etcdwatch/catalog/catalog.h"
-#include "etcdwatch/worker/common/options.h"
 #include "etcdwatch/worker/common/result.h"
 
 /* --- membersjson --- */
@@ -43,17 +42,15 @@ json_t *membersjson_make(const struct dbinfo *info)
 #define DEPTH 2
 
 /* `blame` when the file itself is to blame. */
-static int refuse(int r, const char *blame, const struct bolt_fault *fault)
+static int refuse(int r, const char *blame, const struct bolt_fault *fault, struct problem *problem)
 {
-	struct problem problem = {0};
 	const char *code = "READ";
 
 	if (r == -ERANGE)
 		code = "RANGE";
 	else if (r == -EBADMSG || r == -ENODATA)
 		code = blame;
-	(void) problem_set(&problem, r, code, "%s", fault->what);
-	return result_fail(&problem);
+	return problem_set(problem, r, code, "%s", fault->what);
 }
 
 /* It will stand in the catalogue, on terminals and in the log, so it drives none of them. */
@@ -94,7 +91,8 @@ static json_t *describe_members(struct snapshot *s)
 	return dbinfo_read(snapshot_db(s), &info) < 0 ? json_null() : membersjson_make(info);
 }
 
-static int check_all(struct snapshot *s, const struct bolt_fault *fault)
+static int check_all(struct snapshot *s, const struct bolt_fault *fault, struct problem *problem,
+                     json_t **ret_fields)
 {
 	AUTO(usagetop_free) struct usagetop *usage = usagetop_new(DEPTH);
 	struct snapshot_content c;
@@ -102,63 +100,49 @@ static int check_all(struct snapshot *s, const struct bolt_fault *fault)
 
 	r = snapshot_check_digest(s);
 	if (r < 0)
-		return refuse(r, "DIGEST", fault);
+		return refuse(r, "DIGEST", fault, problem);
 	snapshot_count_usage(s, usage);
 	r = snapshot_check_content(s, 0, &c);
 	snapshot_count_usage(s, NULL);
 	if (r < 0)
-		return refuse(r, "TREE", fault);
-	return result_ok(json_pack(
+		return refuse(r, "TREE", fault, problem);
+	*ret_fields = json_pack(
 	    "{s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "digest", 1, "tree", 1,
 	    "hash", (json_int_t) c.hash, "revision", (json_int_t) c.revision, "compact_revision",
 	    (json_int_t) c.hashkv.compact_revision, "hashkv", (json_int_t) c.hashkv.hash,
 	    "hashkv_revision", (json_int_t) c.hashkv.revision, "total_key", (json_int_t) c.n_entries,
 	    "live_keys", (json_int_t) c.hashkv.n_live, "db_bytes", (json_int_t) c.n_bytes, "usage",
-	    describe_usage(usage), "members", describe_members(s)));
+	    describe_usage(usage), "members", describe_members(s));
+	return 0;
 }
 
-static int compute_hashkv(struct snapshot *s, unsigned long revision, unsigned long compacted,
-                          const struct bolt_fault *fault)
+static int compute_hashkv(struct snapshot *s, int64_t revision, int64_t compacted,
+                          const struct bolt_fault *fault, struct problem *problem,
+                          json_t **ret_fields)
 {
 	struct hashkv_result h;
 	int r;
 
-	r = hashkv_compute_compacted(snapshot_db(s), (int64_t) revision, (int64_t) compacted, &h);
+	r = hashkv_compute_compacted(snapshot_db(s), revision, compacted, &h);
 	if (r < 0)
-		return refuse(r, "TREE", fault);
-	return result_ok(json_pack("{s:I, s:I, s:I}", "hashkv", (json_int_t) h.hash, "hashkv_revision",
-	                           (json_int_t) h.revision, "compact_revision",
-	                           (json_int_t) h.compact_revision));
+		return refuse(r, "TREE", fault, problem);
+	*ret_fields =
+	    json_pack("{s:I, s:I, s:I}", "hashkv", (json_int_t) h.hash, "hashkv_revision",
+	              (json_int_t) h.revision, "compact_revision", (json_int_t) h.compact_revision);
+	return 0;
 }
 
-int command_prove(int argc, char **argv)
+int prove_run(const char *path, int64_t revision, int64_t compacted, struct problem *problem,
+              json_t **ret_fields)
 {
-	const char *revision_text = NULL, *compacted_text = NULL;
-	const struct options_entry entries[] = {
-	    {.name = "--revision", .text = &revision_text},
-	    {.name = "--compacted", .text = &compacted_text},
-	};
 	AUTO(snapshot_close) struct snapshot *s = NULL;
-	unsigned long revision = 0, compacted = 0;
-	struct options_list rest;
-	struct problem problem = {0};
 	struct bolt_fault fault;
 	struct pace pace;
-	int r;
+	int r = snapshot_open(path, &fault, &s);
 
-	r = options_parse(argc, argv, entries, ARRAY_SIZE(entries), 1, 1, &rest, &problem);
-	if (r == 0 && (revision_text == NULL) != (compacted_text == NULL))
-		r = problem_set(&problem, -EINVAL, "USAGE", "%s", "--revision and --compacted go together");
-	if (r == 0 && revision_text != NULL)
-		r = options_number("--revision", revision_text, 1, LONG_MAX, &revision, &problem);
-	if (r == 0 && compacted_text != NULL)
-		r = options_number("--compacted", compacted_text, 0, LONG_MAX, &compacted, &problem);
 	if (r < 0)
-		return result_fail(&problem);
-	r = snapshot_open(rest.values[0], &fault, &s);
-	if (r < 0)
-		return refuse(r, "TREE", &fault);
+		return refuse(r, "TREE", &fault, problem);
 	bolt_on_pass(snapshot_db(s), pace_pass_cb, &pace);
-	return revision_text == NULL ? check_all(s, &fault)
-	                             : compute_hashkv(s, revision, compacted, &fault);
+	return revision == 0 ? check_all(s, &fault, problem, ret_fields)
+	                     : compute_hashkv(s, revision, compacted, &fault, problem, ret_fields);
 }

@@ -22,10 +22,13 @@
 #include <jansson.h>
 
 #include "bolt/dbinfo.h"
+#include "etcdwatch/worker/common/result.h"
 
 /* The member list of a database as the worker's answers have it. */
 
 /* A list of "id", in hexadecimal, "name", "peer_urls" and "learner". The caller frees it. */
 json_t *membersjson_make(const struct dbinfo *info);
 
-int command_prove(int argc, char **argv);
+/* At revision 0: checks all. */
+int prove_run(const char *path, int64_t revision, int64_t compacted, struct problem *problem,
+              json_t **ret_fields);

@@ -441,25 +441,18 @@ int source_take(const struct source_request *q, struct problem *problem, struct 
 
 /* One table for all commands that take a snapshot from somewhere. */
 
-void sourcewords_options(struct sourcewords *w,
-                         struct options_entry ret[static SOURCEWORDS_OPTIONS])
-{
-	const struct options_entry entries[] = {
-	    {.name = "--directory", .text = &w->directory},
-	    {.name = "--job", .text = &w->job},
-	    {.name = "--s3-prefix", .text = &w->s3_prefix},
-	    {.name = "--identity", .list = &w->identities},
-	    {.name = "--skip-hash-check", .flag = &w->skip_hash_check},
-	    {.name = "--encrypted", .flag = &w->encrypted},
-	    {.name = "--plain", .flag = &w->plain},
-	    {.name = "--trust", .list = &w->trusted},
-	    {.name = "--own-key", .text = &w->own_key},
-	    {.name = "--known", .text = &w->known},
-	};
-
-	_Static_assert(ARRAY_SIZE(entries) == SOURCEWORDS_OPTIONS, "all of them");
-	memcpy(ret, entries, sizeof(entries));
-}
+const struct options_entry sourcewords_options[SOURCEWORDS_OPTIONS] = {
+    OPTION("--directory", TEXT, struct sourcewords, directory),
+    OPTION("--job", TEXT, struct sourcewords, job),
+    OPTION("--s3-prefix", TEXT, struct sourcewords, s3_prefix),
+    OPTION("--identity", LIST, struct sourcewords, identities),
+    OPTION("--skip-hash-check", FLAG, struct sourcewords, skip_hash_check),
+    OPTION("--encrypted", FLAG, struct sourcewords, encrypted),
+    OPTION("--plain", FLAG, struct sourcewords, plain),
+    OPTION("--trust", LIST, struct sourcewords, trusted),
+    OPTION("--own-key", TEXT, struct sourcewords, own_key),
+    OPTION("--known", TEXT, struct sourcewords, known),
+};
 
 int sourcewords_check_keys(const struct options_list *keys, struct problem *problem)
 {

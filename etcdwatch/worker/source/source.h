@@ -122,9 +122,8 @@ struct sourcewords {
 
 #define SOURCEWORDS_OPTIONS 10
 
-/* The entries for options_parse(), which fill the words. */
-void sourcewords_options(struct sourcewords *words,
-                         struct options_entry ret[static SOURCEWORDS_OPTIONS]);
+/* For options_parse(), of struct sourcewords. */
+extern const struct options_entry sourcewords_options[SOURCEWORDS_OPTIONS];
 /* What they ask for; the words are borrowed. The store is the caller's to add. */
 int sourcewords_request(const struct sourcewords *words, const char *name, struct problem *problem,
                         struct source_request *ret_request);

@@ -22,30 +22,27 @@
 #define STALL_MAX_S 3600
 #define BACKOFF_MAX_MS 60000
 
-void s3target_options(struct s3target *t, struct options_entry ret[static S3TARGET_OPTIONS])
-{
-	const struct options_entry entries[S3TARGET_OPTIONS] = {
-	    {.name = "--command", .text = &t->command},
-	    {.name = "--endpoint", .text = &t->endpoint},
-	    {.name = "--bucket", .text = &t->bucket},
-	    {.name = "--region", .text = &t->region},
-	    {.name = "--virtual-host", .flag = &t->virtual_host},
-	    {.name = "--ca-file", .text = &t->ca_file},
-	    {.name = "--access-key-file", .text = &t->access_key_file},
-	    {.name = "--secret-key-file", .text = &t->secret_key_file},
-	    {.name = "--session-token-file", .text = &t->session_token_file},
-	    {.name = "--credentials-file", .text = &t->credentials_file},
-	    {.name = "--credentials", .text = &t->credentials},
-	    {.name = "--proxy", .text = &t->proxy},
-	    {.name = "--kms-key", .text = &t->kms_key},
-	    {.name = "--customer-key-file", .text = &t->customer_key_file},
-	    {.name = "--attempts", .text = &t->attempts},
-	    {.name = "--backoff", .text = &t->backoff},
-	    {.name = "--stall-timeout", .text = &t->stall_timeout},
-	};
+#define TEXT(name, member) OPTION(name, TEXT, struct s3target, member)
 
-	memcpy(ret, entries, sizeof(entries));
-}
+const struct options_entry s3target_options[S3TARGET_OPTIONS] = {
+    TEXT("--command", command),
+    TEXT("--endpoint", endpoint),
+    TEXT("--bucket", bucket),
+    TEXT("--region", region),
+    OPTION("--virtual-host", FLAG, struct s3target, virtual_host),
+    TEXT("--ca-file", ca_file),
+    TEXT("--access-key-file", access_key_file),
+    TEXT("--secret-key-file", secret_key_file),
+    TEXT("--session-token-file", session_token_file),
+    TEXT("--credentials-file", credentials_file),
+    TEXT("--credentials", credentials),
+    TEXT("--proxy", proxy),
+    TEXT("--kms-key", kms_key),
+    TEXT("--customer-key-file", customer_key_file),
+    OPTION_NUMBER("--attempts", struct s3target, attempts, 1, ATTEMPTS_MAX, 0),
+    OPTION_NUMBER("--stall-timeout", struct s3target, stall_s, 1, STALL_MAX_S, 0),
+    OPTION_NUMBER("--backoff", struct s3target, backoff_ms, 1, BACKOFF_MAX_MS, 0),
+};
 
 /* --- keys --- */
 
@@ -205,7 +202,7 @@ static void free_role(void *userdata)
 static int open_client(const struct s3target *t, const struct awsfile *keys, struct awsrole **role,
                        const char *customer_key, struct problem *problem, struct s3 **ret_s3)
 {
-	struct s3_config config = {
+	const struct s3_config config = {
 	    .endpoint = t->endpoint,
 	    .bucket = t->bucket,
 	    .region = t->region,
@@ -219,23 +216,13 @@ static int open_client(const struct s3target *t, const struct awsfile *keys, str
 	    .kms_key = t->kms_key,
 	    .customer_key = (const uint8_t *) customer_key,
 	    .is_cancelled = cancel_is_wanted,
+	    .attempts = (unsigned) t->attempts,
+	    .stall_timeout_ms = (unsigned) t->stall_s * 1000,
+	    .backoff_ms = (unsigned) t->backoff_ms,
 	};
-	unsigned long attempts = 0, stall_s = 0, backoff_ms = 0;
 	const char *why = "";
-	int r = 0;
+	int r = s3_new(&config, &why, ret_s3);
 
-	if (t->attempts != NULL)
-		r = options_number("--attempts", t->attempts, 1, ATTEMPTS_MAX, &attempts, problem);
-	if (r == 0 && t->stall_timeout != NULL)
-		r = options_number("--stall-timeout", t->stall_timeout, 1, STALL_MAX_S, &stall_s, problem);
-	if (r == 0 && t->backoff != NULL)
-		r = options_number("--backoff", t->backoff, 1, BACKOFF_MAX_MS, &backoff_ms, problem);
-	if (r < 0)
-		return r;
-	config.attempts = (unsigned) attempts;
-	config.stall_timeout_ms = (unsigned) stall_s * 1000;
-	config.backoff_ms = (unsigned) backoff_ms;
-	r = s3_new(&config, &why, ret_s3);
 	if (r < 0)
 		return problem_set(problem, r, "USAGE", "%s", why);
 	*role = NULL;

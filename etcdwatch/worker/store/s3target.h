@@ -38,15 +38,15 @@ struct s3target {
 	const char *proxy;
 	const char *kms_key;
 	const char *customer_key_file;
-	const char *attempts; /* of each request; these three: texts of numbers, NULL: as s3.h has it */
-	const char *stall_timeout;
-	const char *backoff; /* the pause before the second attempt; then it doubles */
+	int64_t attempts; /* of each request; of these three, 0: as s3.h has it */
+	int64_t stall_s;
+	int64_t backoff_ms; /* the pause before the second attempt; then it doubles */
 };
 
 #define S3TARGET_OPTIONS 17
 
-/* The entries for options_parse(), which fill the target. */
-void s3target_options(struct s3target *target, struct options_entry ret[static S3TARGET_OPTIONS]);
+/* For options_parse(), of a struct s3target. */
+extern const struct options_entry s3target_options[S3TARGET_OPTIONS];
 
 /* Whether the options name a store. */
 bool s3target_is_named(const struct s3target *target);

@@ -23,12 +23,11 @@
 #define BYTES_MAX 4096
 #define ID_CHARS 32
 
-void storeowner_options(struct storeowner *o, struct options_entry ret[static STOREOWNER_OPTIONS])
-{
-	ret[0] = (struct options_entry){.name = "--owner", .text = &o->id};
-	ret[1] = (struct options_entry){.name = "--owner-node", .text = &o->node};
-	ret[2] = (struct options_entry){.name = "--owner-prefix", .text = &o->prefix};
-}
+const struct options_entry storeowner_options[STOREOWNER_OPTIONS] = {
+    OPTION("--owner", TEXT, struct storeowner, id),
+    OPTION("--owner-node", TEXT, struct storeowner, node),
+    OPTION("--owner-prefix", TEXT, struct storeowner, prefix),
+};
 
 static char *key_of(const struct storeowner *owner)
 {

@@ -26,9 +26,8 @@ struct storeowner {
 
 #define STOREOWNER_OPTIONS 3
 
-/* --owner ID --owner-node NAME --owner-prefix PREFIX, for options_parse(). */
-void storeowner_options(struct storeowner *owner,
-                        struct options_entry ret[static STOREOWNER_OPTIONS]);
+/* --owner ID --owner-node NAME --owner-prefix PREFIX, for options_parse(), of struct storeowner. */
+extern const struct options_entry storeowner_options[STOREOWNER_OPTIONS];
 
 /* Writes the marker where there is none, and reads it back. Without the right to read it, only what
  * removes something is refused. */
