@@ -231,3 +231,15 @@ void table_print_safe(FILE *out, const char *text)
 			(void) fwrite(p, 1, len, out);
 	}
 }
+
+void table_line(FILE *out, const char *fmt, ...)
+{
+	AUTO(free) char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = xvasprintf(fmt, ap);
+	va_end(ap);
+	table_print_safe(out, text);
+	(void) fputc('\n', out);
+}

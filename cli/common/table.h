@@ -68,5 +68,8 @@ void table_print(const struct table *table, FILE *out);
 /* How many characters a text is. */
 size_t table_width(const char *text);
 
+/* A line with the same care for control characters, also in `fmt`: one line. */
+void table_line(FILE *out, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
 /* One line of text with the same care for control characters; no newline is added. */
 void table_print_safe(FILE *out, const char *text);

@@ -246,10 +246,8 @@ static void print_table(const struct survivor *survivors, size_t n, size_t best)
 
 static void print_second(const struct survivor *best, const struct survivor *second)
 {
-	(void) printf("The next is %" PRIu64 " entries behind: ",
-	              best->info->consistent_index - second->info->consistent_index);
-	table_print_safe(stdout, second->db);
-	(void) fputc('\n', stdout);
+	table_line(stdout, "The next is %" PRIu64 " entries behind: %s",
+	           best->info->consistent_index - second->info->consistent_index, second->db);
 }
 
 static void print_disagreement(const struct survivor *survivors, size_t n)
@@ -258,11 +256,9 @@ static void print_disagreement(const struct survivor *survivors, size_t n)
 		if (survivors[i].agrees != DISAGREES)
 			continue;
 		(void) fputs("\nMembers disagree about what they have in common, so one of them is "
-		             "corrupt, and the index does not tell which. Compare them:\n"
-		             "  fairlead etcd snapshot diff ",
+		             "corrupt, and the index does not tell which. Compare them:\n",
 		             stdout);
-		table_print_safe(stdout, survivors[i].db);
-		(void) fputs(" THE-OTHER\n", stdout);
+		table_line(stdout, "  fairlead etcd snapshot diff %s THE-OTHER", survivors[i].db);
 	}
 }
 
@@ -313,9 +309,8 @@ static void print_result(const struct survivor *survivors, size_t n, const struc
 		(void) printf("\nNo choice: %s.\n", reason_text(pick->reason));
 		return;
 	}
-	(void) fputs("\nBest: ", stdout);
-	table_print_safe(stdout, survivors[pick->best].db);
-	(void) printf(": %s.\n", reason_text(pick->reason));
+	(void) fputc('\n', stdout);
+	table_line(stdout, "Best: %s: %s.", survivors[pick->best].db, reason_text(pick->reason));
 	if (pick->reason == RESCUEPICK_HIGHEST_INDEX)
 		print_second(&survivors[pick->best], &survivors[pick->second]);
 	print_disagreement(survivors, n);
@@ -328,8 +323,7 @@ static void print_result(const struct survivor *survivors, size_t n, const struc
 		    "other members do not come back):\n",
 		    stdout);
 	command = restore_command(&survivors[pick->best]);
-	table_print_safe(stdout, command);
-	(void) fputc('\n', stdout);
+	table_line(stdout, "%s", command);
 }
 
 /* --- for programs --- */

@@ -107,9 +107,7 @@ static void on_answer(const struct remote_answer *answer, void *userdata)
 		show(s, answer->node, json_array_get(answer->objects, 0));
 		return;
 	}
-	(void) fprintf(stderr, "fairlead: %s: ", answer->node);
-	table_print_safe(stderr, why);
-	(void) fputc('\n', stderr);
+	table_line(stderr, "fairlead: %s: %s", answer->node, why);
 	s->code = CLI_UNREACHABLE;
 }
 

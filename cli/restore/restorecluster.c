@@ -392,11 +392,8 @@ static int act(struct acting *a, const struct restoredecide *next)
 
 	if ((next->step == RESTORE_EXCHANGE || next->step == RESTORE_START) && a->stopped_us == 0)
 		a->stopped_us = mono_now_us();
-	if (is_for_people(a)) {
-		(void) fprintf(stderr, "%s ", steps[next->step].doing);
-		table_print_safe(stderr, names);
-		(void) fputc('\n', stderr);
-	}
+	if (is_for_people(a))
+		table_line(stderr, "%s %s", steps[next->step].doing, names);
 	if (next->step == RESTORE_PREPARE)
 		return prepare(a, next->who);
 	if (next->step == RESTORE_START)
@@ -446,9 +443,7 @@ static int refuse(const struct acting *a, const struct restoredecide *next)
 	case RESTORE_NOTHING:
 		break;
 	}
-	(void) fputs("fairlead: ", stderr);
-	table_print_safe(stderr, names);
-	(void) fprintf(stderr, ": %s\n", why);
+	table_line(stderr, "fairlead: %s: %s", names, why);
 	return next->step == RESTORE_UNREACHED ? CLI_UNREACHABLE : CLI_FAILED;
 }
 

@@ -19,11 +19,7 @@
 
 static void say(const char *node, const char *what)
 {
-	(void) fputs("fairlead: ", stderr);
-	table_print_safe(stderr, node);
-	(void) fputs(": ", stderr);
-	table_print_safe(stderr, what);
-	(void) fputc('\n', stderr);
+	table_line(stderr, "fairlead: %s: %s", node, what);
 }
 
 /* --- which nodes --- */
@@ -510,11 +506,9 @@ static int ask(const struct restorenodes *nodes, uint64_t who, json_t *said)
 
 static int refuse(const char *node, const char *why)
 {
-	(void) fputs("fairlead: ", stderr);
-	table_print_safe(stderr, node);
-	(void) fputs(": ", stderr);
-	table_print_safe(stderr, why);
-	(void) fputs("; see the log of etcd there, then repeat the command with --resume\n", stderr);
+	table_line(stderr,
+	           "fairlead: %s: %s; see the log of etcd there, then repeat the command with --resume",
+	           node, why);
 	return CLI_FAILED;
 }
 

@@ -256,22 +256,17 @@ static void print_fetched(FILE *out, const json_t *fetched)
 
 	if (!json_is_object(fetched))
 		return;
-	(void) fprintf(out, "fetched   the record of ");
-	table_print_safe(out, field_string(fetched, "node"));
-	(void) fprintf(out, ": %lld segments, %lld bytes\n", field_integer(fetched, "segments"),
-	               field_integer(fetched, "bytes"));
+	table_line(out, "fetched   the record of %s: %lld segments, %lld bytes",
+	           field_string(fetched, "node"), field_integer(fetched, "segments"),
+	           field_integer(fetched, "bytes"));
 	for (size_t i = 0; i < json_array_size(keys); i++) {
 		const char *key = json_string_value(json_array_get(keys, i));
 
-		(void) fputs("signed    by ", out);
-		table_print_safe(out, key != NULL ? key : "?");
-		(void) fputc('\n', out);
+		table_line(out, "signed    by %s", key != NULL ? key : "?");
 	}
-	if (field_string(fetched, "passed")[0] == '\0')
-		return;
-	(void) fputs("passed    another record was passed over: ", out);
-	table_print_safe(out, field_string(fetched, "passed"));
-	(void) fputc('\n', out);
+	if (field_string(fetched, "passed")[0] != '\0')
+		table_line(out, "passed    another record was passed over: %s",
+		           field_string(fetched, "passed"));
 }
 
 static void print_record(FILE *out, const json_t *made)
@@ -326,11 +321,9 @@ void restorerebuild_print(FILE *out, const json_t *made)
 	(void) fprintf(out, "rebuilt   revision %lld", field_integer(made, "revision"));
 	if (field_string(made, "time")[0] != '\0')
 		(void) fprintf(out, ", of %s", field_string(made, "time"));
-	(void) fputs(", in ", out);
-	table_print_safe(out, field_string(made, "file"));
-	(void) fputs(", which stays\nbase      ", out);
-	table_print_safe(out, field_string(base, "origin"));
-	(void) fprintf(out, ", revision %lld\n", field_integer(base, "revision"));
+	table_line(out, ", in %s, which stays", field_string(made, "file"));
+	table_line(out, "base      %s, revision %lld", field_string(base, "origin"),
+	           field_integer(base, "revision"));
 	print_fetched(out, json_object_get(made, "fetched"));
 	print_record(out, made);
 	(void) fprintf(out, "history   %lld of %lld that have it: ",

@@ -188,11 +188,8 @@ static int note(struct restoring *r, struct restorestate *state, json_t *service
 
 static int refuse(const struct restoreplan *plan)
 {
-	for (size_t i = 0; i < plan->against.n; i++) {
-		(void) fputs("fairlead: ", stderr);
-		table_print_safe(stderr, plan->against.items[i]);
-		(void) fputc('\n', stderr);
-	}
+	for (size_t i = 0; i < plan->against.n; i++)
+		table_line(stderr, "fairlead: %s", plan->against.items[i]);
 	return CLI_FAILED;
 }
 

@@ -14,91 +14,65 @@
 #include "cli/common/table.h"
 #include "cli/restore/restorestate.h"
 
-#define LABEL_WIDTH 10
 #define MIB (1024 * 1024)
-
-static void label(FILE *out, const char *text)
-{
-	(void) fprintf(out, "%-*s", LABEL_WIDTH, text);
-}
-
-static void line(FILE *out, const char *name, const char *text)
-{
-	label(out, name);
-	table_print_safe(out, text);
-	(void) fputc('\n', out);
-}
 
 /* --- the plan --- */
 
-static void print_age(FILE *out, const char *taken, int64_t now_s)
+/* To be freed. */
+static char *age_of(const char *taken, int64_t now_s)
 {
 	int64_t taken_s, age_s;
 
 	if (civil_parse(taken, &taken_s) < 0)
-		return;
+		return xstrdup("");
 	age_s = now_s - taken_s;
 	if (age_s < 0)
-		(void) fputs(" (by this clock in the future)", out);
-	else if (age_s < 2 * 3600)
-		(void) fprintf(out, " (%" PRId64 " min ago)", age_s / 60);
-	else if (age_s < 2 * CIVIL_DAY_S)
-		(void) fprintf(out, " (%" PRId64 " h ago)", age_s / 3600);
-	else
-		(void) fprintf(out, " (%" PRId64 " days ago)", age_s / CIVIL_DAY_S);
+		return xstrdup(" (by this clock in the future)");
+	if (age_s < 2 * 3600)
+		return xasprintf(" (%" PRId64 " min ago)", age_s / 60);
+	if (age_s < 2 * CIVIL_DAY_S)
+		return xasprintf(" (%" PRId64 " h ago)", age_s / 3600);
+	return xasprintf(" (%" PRId64 " days ago)", age_s / CIVIL_DAY_S);
 }
 
 static void print_entry(FILE *out, const json_t *entry, int64_t now_s)
 {
-	if (!json_is_object(entry))
-		return;
-	label(out, "taken");
-	table_print_safe(out, field_string(entry, "started"));
-	print_age(out, field_string(entry, "started"), now_s);
-	(void) fputs(", from member ", out);
-	table_print_safe(out, field_string(json_object_get(entry, "member"), "name"));
-	(void) fputs(" of cluster ", out);
-	table_print_safe(out, field_string(entry, "cluster_id"));
-	(void) fputs(", etcd ", out);
-	table_print_safe(out, field_string(entry, "server_version"));
-	(void) fputc('\n', out);
+	AUTO(free) char *age = age_of(field_string(entry, "started"), now_s);
+
+	if (json_is_object(entry))
+		table_line(out, "taken     %s%s, from member %s of cluster %s, etcd %s",
+		           field_string(entry, "started"), age,
+		           field_string(json_object_get(entry, "member"), "name"),
+		           field_string(entry, "cluster_id"), field_string(entry, "server_version"));
 }
 
 static void print_signature(FILE *out, const char *verdict, const char *key)
 {
-	if (strcmp(verdict, "none") == 0) {
-		(void) fputs("no\n", out);
-		return;
-	}
-	(void) fputs(strcmp(verdict, "trusted") == 0 ? "by a trusted key, " : "by an unknown key, ",
-	             out);
-	table_print_safe(out, key);
-	(void) fputc('\n', out);
+	if (strcmp(verdict, "none") == 0)
+		table_line(out, "signed    no");
+	else if (verdict[0] != '\0')
+		table_line(out, "signed    by %s key, %s",
+		           strcmp(verdict, "trusted") == 0 ? "a trusted" : "an unknown", key);
 }
 
 static void print_elsewhere(FILE *out, const json_t *elsewhere)
 {
 	const json_t *newest = json_object_get(elsewhere, "newest");
 	const char *reason = field_string(elsewhere, "reason");
+	AUTO(free) char *now = NULL;
 
 	if (elsewhere == NULL)
 		return;
-	label(out, "elsewhere");
-	if (json_is_object(newest)) {
-		(void) fputs("newest known: ", out);
-		table_print_safe(out, field_string(newest, "node"));
-		(void) fputs(", ", out);
-		table_print_safe(out, field_string(newest, "id"));
-		(void) fprintf(out, ", %s", field_string(newest, "finished"));
-	}
 	if (json_is_object(newest) && reason[0] != '\0')
-		(void) fprintf(out, " (read from etcd at %s; now: ", field_string(newest, "as_of"));
+		now = xasprintf(" (read from etcd at %s; now: %s)", field_string(newest, "as_of"), reason);
+	if (json_is_object(newest))
+		table_line(out, "elsewhere newest known: %s, %s, %s%s", field_string(newest, "node"),
+		           field_string(newest, "id"), field_string(newest, "finished"),
+		           now != NULL ? now : "");
 	else if (reason[0] != '\0')
-		(void) fputs("not compared: ", out);
-	else if (!json_is_object(newest))
-		(void) fputs("no snapshot of another node is known", out);
-	table_print_safe(out, reason);
-	(void) fputs(json_is_object(newest) && reason[0] != '\0' ? ")\n" : "\n", out);
+		table_line(out, "elsewhere not compared: %s", reason);
+	else
+		table_line(out, "elsewhere no snapshot of another node is known");
 }
 
 static void print_source(FILE *out, const json_t *source, int64_t now_s)
@@ -107,45 +81,37 @@ static void print_source(FILE *out, const json_t *source, int64_t now_s)
 	const char *version = field_string(source, "cluster_version");
 	bool is_proven = json_is_integer(json_object_get(source, "hashkv"));
 
-	line(out, "snapshot", field_string(source, "origin"));
+	table_line(out, "snapshot  %s", field_string(source, "origin"));
 	print_entry(out, entry, now_s);
-	if (field_string(source, "signed")[0] != '\0') {
-		label(out, "signed");
-		print_signature(out, field_string(source, "signed"), field_string(entry, "key"));
-	}
+	print_signature(out, field_string(source, "signed"), field_string(entry, "key"));
 	print_elsewhere(out, json_object_get(source, "elsewhere"));
-	label(out, "content");
-	(void) fprintf(out, "revision %lld, ", field_integer(source, "revision"));
+	(void) fprintf(out, "content   revision %lld, ", field_integer(source, "revision"));
 	if (is_proven)
 		(void) fprintf(out, "%lld keys, HashKV %lld, ", field_integer(source, "live_keys"),
 		               field_integer(source, "hashkv"));
-	(void) fprintf(out, "%lld leases, %.1f MiB; etcd ", field_integer(source, "leases"),
-	               (double) field_integer(source, "db_bytes") / MIB);
-	table_print_safe(out, version[0] != '\0' ? version : "of no version");
-	(void) fputc('\n', out);
-	label(out, "proven");
-	if (!is_proven) {
-		(void) fputs("while etcd's tool restores from it, before anything is put in place\n", out);
-		return;
-	}
-	(void) fprintf(out, "%stree and keys%s\n",
-	               json_is_true(json_object_get(source, "digest")) ? "digest, " : "",
-	               json_is_object(entry) ? ", and it is what the catalogue says" : "");
+	table_line(out, "%lld leases, %.1f MiB; etcd %s", field_integer(source, "leases"),
+	           (double) field_integer(source, "db_bytes") / MIB,
+	           version[0] != '\0' ? version : "of no version");
+	if (is_proven)
+		table_line(out, "proven    %stree and keys%s",
+		           field_is_true(source, "digest") ? "digest, " : "",
+		           json_is_object(entry) ? ", and it is what the catalogue says" : "");
+	else
+		table_line(out, "proven    while etcd's tool restores from it, before anything is put in "
+		                "place");
 }
 
 static void print_dir(FILE *out, const json_t *dir)
 {
-	line(out, "into", field_string(dir, "path"));
-	label(out, "old data");
-	if (!json_is_true(json_object_get(dir, "has_unit"))) {
-		(void) fputs("none\n", out);
-		return;
-	}
-	(void) fputs("stays, as ", out);
-	table_print_safe(out, field_string(dir, "unit"));
-	(void) fprintf(
-	    out, ".before-restore-TIME; the new one gets its owner (%lld:%lld) and mode (%llo)\n",
-	    field_integer(dir, "uid"), field_integer(dir, "gid"), field_integer(dir, "mode"));
+	table_line(out, "into      %s", field_string(dir, "path"));
+	if (!field_is_true(dir, "has_unit"))
+		table_line(out, "old data  none");
+	else
+		table_line(out,
+		           "old data  stays, as %s.before-restore-TIME; the new one gets its owner "
+		           "(%lld:%lld) and mode (%llo)",
+		           field_string(dir, "unit"), field_integer(dir, "uid"), field_integer(dir, "gid"),
+		           field_integer(dir, "mode"));
 }
 
 static void print_members(FILE *out, const struct restoreplan_wish *wish,
@@ -157,10 +123,9 @@ static void print_members(FILE *out, const struct restoreplan_wish *wish,
 
 	if (plan->cluster == NULL)
 		return;
-	label(out, "cluster");
-	(void) fprintf(out, "%" PRIx64 ", a new one, by the token ", plan->cluster->id);
-	table_print_safe(out, wish->token);
-	(void) fputs("\n\n", out);
+	table_line(out, "cluster   %" PRIx64 ", a new one, by the token %s", plan->cluster->id,
+	           wish->token);
+	(void) fputc('\n', out);
 	table = table_new(columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < plan->cluster->n_members; i++) {
 		const struct newcluster_member *m = &plan->cluster->members[i];
@@ -177,15 +142,14 @@ static void print_members(FILE *out, const struct restoreplan_wish *wish,
 
 static void print_revision(FILE *out, const struct restoreplan *plan, const json_t *source)
 {
-	label(out, "revision");
 	if (plan->bump_revision > 0)
-		(void) fprintf(out,
-		               "raised by %" PRIu64 " to %lld, all before it compacted: watches begin "
-		               "anew\n",
-		               plan->bump_revision,
-		               field_integer(source, "last_revision") + (long long) plan->bump_revision);
+		table_line(out,
+		           "revision  raised by %" PRIu64
+		           " to %lld, all before it compacted: watches begin anew",
+		           plan->bump_revision,
+		           field_integer(source, "last_revision") + (long long) plan->bump_revision);
 	else
-		(void) fprintf(out, "%lld, as it was then\n", field_integer(source, "revision"));
+		table_line(out, "revision  %lld, as it was then", field_integer(source, "revision"));
 }
 
 static void print_list(FILE *out, const char *title, const struct texts *texts)
@@ -193,11 +157,8 @@ static void print_list(FILE *out, const char *title, const struct texts *texts)
 	if (texts->n == 0)
 		return;
 	(void) fprintf(out, "\n%s\n", title);
-	for (size_t i = 0; i < texts->n; i++) {
-		(void) fputs("  - ", out);
-		table_print_safe(out, texts->items[i]);
-		(void) fputc('\n', out);
-	}
+	for (size_t i = 0; i < texts->n; i++)
+		table_line(out, "  - %s", texts->items[i]);
 }
 
 static void print_others(FILE *out, const struct restoreplan_wish *wish,
@@ -208,11 +169,8 @@ static void print_others(FILE *out, const struct restoreplan_wish *wish,
 	(void) fprintf(out, "\nOn the other nodes%s:\n",
 	               wish->source_is_local ? ", with the same file at the same place" : "");
 	for (size_t i = 0; i < plan->n_others; i++) {
-		(void) fputs("# ", out);
-		table_print_safe(out, plan->others[i].member->name);
-		(void) fputc('\n', out);
-		table_print_safe(out, plan->others[i].command);
-		(void) fputc('\n', out);
+		table_line(out, "# %s", plan->others[i].member->name);
+		table_line(out, "%s", plan->others[i].command);
 	}
 }
 
@@ -224,12 +182,9 @@ void restorerender_plan(FILE *out, const struct restoreplan_wish *wish,
 
 	print_source(out, source, now_s);
 	print_dir(out, json_object_get(host, "data_dir"));
-	label(out, "by");
-	table_print_safe(out, field_string(tool, "path")[0] != '\0' ? field_string(tool, "path")
-	                                                            : "nothing");
-	(void) fputc(' ', out);
-	table_print_safe(out, field_string(tool, "version"));
-	(void) fputc('\n', out);
+	table_line(out, "by        %s %s",
+	           field_string(tool, "path")[0] != '\0' ? field_string(tool, "path") : "nothing",
+	           field_string(tool, "version"));
 	print_revision(out, plan, source);
 	print_members(out, wish, plan);
 	print_list(out, "Mind:", &plan->mind);
@@ -258,29 +213,23 @@ static void restorerender_lists(FILE *out, const struct restoreplan *plan)
 void restorerender_dry(FILE *out, const struct restoreplan *plan)
 {
 	(void) fputs("\nNothing was done. To do it here:\n", out);
-	table_print_safe(out, plan->command);
-	(void) fputc('\n', out);
+	table_line(out, "%s", plan->command);
 }
 
 /* --- what came of it --- */
 
 void restorerender_result(FILE *out, const struct restoreplan *plan, const json_t *result)
 {
-	(void) fputs("\nRestored: ", out);
-	table_print_safe(out, field_string(result, "data_dir"));
-	(void) fputs(" is member ", out);
-	table_print_safe(out, plan->self->name);
-	(void) fprintf(out,
-	               " (%s) of cluster %s, at revision %lld, with %lld keys; read back, and its "
-	               "HashKV %lld is the snapshot's.\n",
-	               field_string(result, "member_id"), field_string(result, "cluster_id"),
-	               field_integer(result, "revision"), field_integer(result, "live_keys"),
-	               field_integer(result, "hashkv"));
-	if (field_string(result, "set_aside")[0] == '\0')
-		return;
-	(void) fputs("The old data is in ", out);
-	table_print_safe(out, field_string(result, "set_aside"));
 	(void) fputc('\n', out);
+	table_line(
+	    out,
+	    "Restored: %s is member %s (%s) of cluster %s, at revision %lld, with %lld keys; read "
+	    "back, and its HashKV %lld is the snapshot's.",
+	    field_string(result, "data_dir"), plan->self->name, field_string(result, "member_id"),
+	    field_string(result, "cluster_id"), field_integer(result, "revision"),
+	    field_integer(result, "live_keys"), field_integer(result, "hashkv"));
+	if (field_string(result, "set_aside")[0] != '\0')
+		table_line(out, "The old data is in %s", field_string(result, "set_aside"));
 }
 
 /* --- for programs --- */
@@ -347,11 +296,8 @@ json_t *restorerender_plan_json(const struct restoreplan_wish *wish, const struc
 
 void restorecluster_print_against(FILE *out, const struct restoreplan *plan)
 {
-	for (size_t i = 0; i < plan->against.n; i++) {
-		(void) fputs("fairlead: ", out);
-		table_print_safe(out, plan->against.items[i]);
-		(void) fputc('\n', out);
-	}
+	for (size_t i = 0; i < plan->against.n; i++)
+		table_line(out, "fairlead: %s", plan->against.items[i]);
 }
 
 /* --- the plan --- */
@@ -415,12 +361,8 @@ static void print_claims(FILE *out, const struct restorenodes *nodes)
 		if (claim == NULL || restoreclaim_is_dead(claim))
 			continue;
 		(void) fputc('\n', out);
-		table_print_safe(out, field_string(claim, "by"));
-		(void) fputs(" works on the restore of ", out);
-		table_print_safe(out, nodes->nodes[i].name);
-		(void) fputs(" since ", out);
-		table_print_safe(out, field_string(claim, "since"));
-		(void) fputc('\n', out);
+		table_line(out, "%s works on the restore of %s since %s", field_string(claim, "by"),
+		           nodes->nodes[i].name, field_string(claim, "since"));
 	}
 }
 
@@ -460,11 +402,12 @@ static json_t *describe(const struct restorenodes *nodes, const json_t *health)
 static void print_left_out(FILE *out, const struct texts *without)
 {
 	for (size_t i = 0; i < without->n; i++) {
-		(void) fputs("\nThe etcd of ", out);
-		table_print_safe(out, without->items[i]);
-		(void) fputs(" must never start with its old data again. Before that node has the network "
-		             "again, on it:\n"
-		             "mv /etc/kubernetes/manifests/etcd.yaml /etc/kubernetes/   # static pods\n"
+		(void) fputc('\n', out);
+		table_line(out,
+		           "The etcd of %s must never start with its old data again. Before that node has "
+		           "the network again, on it:",
+		           without->items[i]);
+		(void) fputs("mv /etc/kubernetes/manifests/etcd.yaml /etc/kubernetes/   # static pods\n"
 		             "systemctl disable --now etcd                              # a service\n"
 		             "Then replace it: etcdctl member remove, member add, and etcd with an empty "
 		             "data directory.\n",
@@ -487,9 +430,9 @@ void restorecluster_print_plan(const struct restoring *r, const struct restoreno
 	}
 	if (r->plan != NULL)
 		restorerender_plan_of_cluster(stdout, r->plan, r->found, wall_now_us() / US_PER_S);
-	(void) printf("cluster   %" PRIx64 ", a new one, by the token ", nodes->cluster->id);
-	table_print_safe(stdout, nodes->token);
-	(void) fputs("\n\n", stdout);
+	table_line(stdout, "cluster   %" PRIx64 ", a new one, by the token %s", nodes->cluster->id,
+	           nodes->token);
+	(void) fputc('\n', stdout);
 	print_nodes(stdout, nodes);
 	print_claims(stdout, nodes);
 	if (r->plan != NULL)

@@ -364,13 +364,10 @@ static bool is_replaced(const json_t *claim, const struct texts *replaces)
 
 static int refuse(const json_t *claim)
 {
-	(void) fputs("fairlead: ", stderr);
-	table_print_safe(stderr, field_string(claim, "by"));
-	(void) fputs(" works on the restore of this node since ", stderr);
-	table_print_safe(stderr, field_string(claim, "since"));
-	(void) fputs(": wait until that command ends, or, if it does not run any more, repeat this one "
-	             "with --take-over\n",
-	             stderr);
+	table_line(stderr,
+	           "fairlead: %s works on the restore of this node since %s: wait until that command "
+	           "ends, or, if it does not run any more, repeat this one with --take-over",
+	           field_string(claim, "by"), field_string(claim, "since"));
 	return CLI_FAILED;
 }
 

@@ -181,11 +181,8 @@ static int check_present(const struct stepping *s)
 		restorepresent_check(json_object_get(s->r->host, "members"), cluster, &without, &against);
 	else
 		texts_add(&against, "%s", why);
-	for (size_t i = 0; i < against.n; i++) {
-		(void) fputs("fairlead: ", stderr);
-		table_print_safe(stderr, against.items[i]);
-		(void) fputs("; --back returns to the old cluster\n", stderr);
-	}
+	for (size_t i = 0; i < against.n; i++)
+		table_line(stderr, "fairlead: %s; --back returns to the old cluster", against.items[i]);
 	is_good = against.n == 0;
 	texts_fini(&without);
 	texts_fini(&against);

@@ -244,11 +244,8 @@ static void print_step(const json_t *object, void *userdata)
 	progress_clear();
 	progress_anew(r->progress);
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
-		if (strcmp(step, steps[i].step) != 0)
-			continue;
-		(void) fprintf(stderr, "%s ", steps[i].text);
-		table_print_safe(stderr, name);
-		(void) fputc('\n', stderr);
+		if (strcmp(step, steps[i].step) == 0)
+			table_line(stderr, "%s %s", steps[i].text, name);
 	}
 }
 
@@ -423,9 +420,8 @@ static int refuse_early(const struct restoring *r)
 	if (!r->options.yes || r->options.wish.of_cluster ||
 	    !json_is_true(json_object_get(dir, "in_use")))
 		return CLI_OK;
-	(void) fputs("fairlead: etcd runs on ", stderr);
-	table_print_safe(stderr, path != NULL ? path : "");
-	(void) fputs(": stop it, on this node and on all others\n", stderr);
+	table_line(stderr, "fairlead: etcd runs on %s: stop it, on this node and on all others",
+	           path != NULL ? path : "");
 	return CLI_FAILED;
 }
 

@@ -30,8 +30,7 @@ void drill_render_phase(FILE *out, const json_t *object)
 
 	if (phase == NULL)
 		return;
-	table_print_safe(out, phase);
-	(void) fputs(" ...\n", out);
+	table_line(out, "%s ...", phase);
 	(void) fflush(out);
 }
 
@@ -132,9 +131,7 @@ void drill_render_notes(FILE *out, const json_t *job)
 
 	if (field_is_true(drill, "failed")) {
 		begin_note(out, job);
-		(void) fputs(": the last drill failed: ", out);
-		table_print_safe(out, field_text_or_dash(drill, "reason"));
-		(void) fputc('\n', out);
+		table_line(out, ": the last drill failed: %s", field_text_or_dash(drill, "reason"));
 	}
 	if (!field_is_true(drill, "overdue"))
 		return;

@@ -20,9 +20,7 @@
 int etcd_file_explain(const struct etcd_file *file, int r)
 {
 	progress_clear();
-	(void) fputs("fairlead: ", stderr);
-	table_print_safe(stderr, file->path);
-	(void) fprintf(stderr, ": %s\n", file->fault.what);
+	table_line(stderr, "fairlead: %s: %s", file->path, file->fault.what);
 	return r == -EACCES || r == -EPERM ? CLI_DENIED : CLI_FAILED;
 }
 
@@ -249,11 +247,8 @@ static int open_found(struct etcd_file *file, const struct snapshotsource *sourc
 	AUTO(free) char *ours = xasprintf("/proc/self/fd/%d", fd);
 	int r;
 
-	if (text_of(f, "rejected") != NULL) {
-		(void) fprintf(stderr, "fairlead: etcdwatch has put %s aside: ", id);
-		table_print_safe(stderr, text_of(f, "rejected"));
-		(void) fputc('\n', stderr);
-	}
+	if (text_of(f, "rejected") != NULL)
+		table_line(stderr, "fairlead: etcdwatch has put %s aside: %s", id, text_of(f, "rejected"));
 	file->id = id != NULL ? xstrdup(id) : NULL;
 	file->owned_path = name_found(source, f);
 	file->path = file->owned_path;

@@ -107,11 +107,7 @@ static void print_targets(FILE *out, const json_t *jobs)
 static void note(FILE *out, const json_t *job, const char *what, const char *text)
 {
 	color_print_state(out, "warning: ");
-	table_print_safe(out, field_text_or_dash(job, "job"));
-	(void) fputs(": ", out);
-	table_print_safe(out, what);
-	table_print_safe(out, text);
-	(void) fputc('\n', out);
+	table_line(out, "%s: %s%s", field_text_or_dash(job, "job"), what, text);
 }
 
 /* Nothing for none. */
@@ -328,11 +324,8 @@ void etcdwatch_render_deleted(FILE *out, const json_t *objects, int64_t wall_now
 
 	json_array_foreach(objects, i, row)
 	{
-		(void) fputs("deleted ", out);
-		table_print_safe(out, field_text_or_dash(row, "id"));
-		(void) fputs(" from ", out);
-		table_print_safe(out, field_text_or_dash(row, "where"));
-		(void) fputc('\n', out);
+		table_line(out, "deleted %s from %s", field_text_or_dash(row, "id"),
+		           field_text_or_dash(row, "where"));
 	}
 }
 
@@ -343,20 +336,12 @@ void etcdwatch_render_accepted(FILE *out, const json_t *objects, int64_t wall_no
 
 	json_array_foreach(objects, i, row)
 	{
-		table_print_safe(out, field_text_or_dash(row, "job"));
-		(void) fprintf(out, ": accepted as it is from revision %lld on\n",
-		               (long long) field_integer(row, "revision"));
+		table_line(out, "%s: accepted as it is from revision %lld on",
+		           field_text_or_dash(row, "job"), (long long) field_integer(row, "revision"));
 	}
 }
 
 /* --- the key --- */
-
-static void print_key(FILE *out, const char *key)
-{
-	(void) fputs("  - ", out);
-	table_print_safe(out, key);
-	(void) fputc('\n', out);
-}
 
 void etcdwatch_render_key(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 {
@@ -366,34 +351,28 @@ void etcdwatch_render_key(FILE *out, const json_t *objects, int64_t wall_now_us 
 	bool is_listed = false;
 	size_t i;
 
-	table_print_safe(out, field_text_or_dash(answer, "node"));
-	(void) fputs(own != NULL ? " signs by " : " signs nothing: the log has the reason", out);
-	table_print_safe(out, own != NULL ? own : "");
-	if (own != NULL && !field_is_true(answer, "trusted"))
-		(void) fputs(", WHICH IS NOT TRUSTED", out);
-	(void) fputs("\n\nOn all nodes, with the key of each:\nkind: EtcdWatchConfig\ntrustedKeys:\n",
+	table_line(out, "%s %s%s%s", field_text_or_dash(answer, "node"),
+	           own != NULL ? "signs by " : "signs nothing: the log has the reason",
+	           own != NULL ? own : "",
+	           own != NULL && !field_is_true(answer, "trusted") ? ", WHICH IS NOT TRUSTED" : "");
+	(void) fputs("\nOn all nodes, with the key of each:\nkind: EtcdWatchConfig\ntrustedKeys:\n",
 	             out);
 	json_array_foreach(keys, i, key)
 	{
 		const char *text = json_is_string(key) ? json_string_value(key) : "?";
 
-		print_key(out, text);
+		table_line(out, "  - %s", text);
 		is_listed |= own != NULL && strcmp(text, own) == 0;
 	}
 	if (own != NULL && !is_listed)
-		print_key(out, own);
+		table_line(out, "  - %s", own);
 }
 
 void etcdwatch_render_taken_over(FILE *out, const json_t *objects, int64_t wall_now_us UNUSED)
 {
 	const json_t *answer = json_array_get(objects, 0);
 
-	table_print_safe(out, field_text_or_dash(answer, "job"));
-	(void) fputs(": ", out);
-	table_print_safe(out, field_text_or_dash(answer, "target"));
-	(void) fputs(" belongs to this cluster, ", out);
-	table_print_safe(out, field_text_or_dash(answer, "owner"));
-	(void) fputs("; before: ", out);
-	table_print_safe(out, field_text_or_dash(answer, "before"));
-	(void) fputc('\n', out);
+	table_line(out, "%s: %s belongs to this cluster, %s; before: %s",
+	           field_text_or_dash(answer, "job"), field_text_or_dash(answer, "target"),
+	           field_text_or_dash(answer, "owner"), field_text_or_dash(answer, "before"));
 }

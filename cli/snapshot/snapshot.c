@@ -75,11 +75,8 @@ static int print_all(const struct cli *cli, struct view *view)
 static int say_none(const struct cli *cli, const char *key, const struct etcd_file *file,
                     const struct view *view)
 {
-	(void) fprintf(stderr, "fairlead: no key %s'", cli->prefix ? "that begins with " : "");
-	table_print_safe(stderr, key);
-	(void) fputs("' in ", stderr);
-	table_print_safe(stderr, file->path);
-	(void) fprintf(stderr, " at revision %" PRId64 "\n", view_revision(view));
+	table_line(stderr, "fairlead: no key %s'%s' in %s at revision %" PRId64,
+	           cli->prefix ? "that begins with " : "", key, file->path, view_revision(view));
 	return CLI_FAILED;
 }
 
@@ -191,9 +188,8 @@ static void print_verified(FILE *out, const char *path, const struct report *rep
 	const struct snapshot_content *c = &report->content;
 	const struct dbinfo *info = report->info;
 
-	(void) fputs("verified  ", out);
-	table_print_safe(out, path);
-	(void) fprintf(out, "\ndigest    %s\n", report->digest);
+	table_line(out, "verified  %s", path);
+	table_line(out, "digest    %s", report->digest);
 	(void) fprintf(out, "tree      %" PRIu64 " pages, %" PRIu64 " of them free\n", c->pages.n_pages,
 	               c->pages.n_free);
 	(void) fprintf(out, "revision  %" PRId64, c->reach.current);
