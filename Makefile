@@ -274,10 +274,10 @@ ANALYZE := --analyze --analyzer-output text -Xclang -analyzer-werror -Xclang -an
 analyzed: $(call objects,$(SOURCES))
 
 # --- what people type ----------------------------------------------------------------------------
-.PHONY: help deps docs check check-etcd check-sanitized check-vm check-units check-vm-units check-package check-stores check-kubernetes check-layers asan tsan lint demo bench format install deb clean
+.PHONY: help deps docs check check-quick check-etcd check-sanitized check-vm check-units check-vm-units check-package check-stores check-kubernetes check-layers asan tsan lint demo bench format install deb clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 deps: ## install every Debian package that build, tests, bench and demo need
 	@tests/deps
@@ -285,8 +285,11 @@ deps: ## install every Debian package that build, tests, bench and demo need
 docs: $(DOC_KEYS) ## write what is made of the source: docs/metrics.md, docs/events.md, tables of keys
 	docs/generate
 
-check: deps ## build with -Werror and run all tests
+check: deps ## build with -Werror and run all tests; about 30 minutes on two processors
 	tests/check
+
+check-quick: ## what a change of a few lines needs: build, layers, pages, the unit tests that have changed; under 3 minutes
+	tests/check quick
 
 check-sanitized: deps ## all stories under ASan and UBSan, those with threads under TSan, a few under valgrind; by hand
 	tests/sanitizers/run
