@@ -17,7 +17,7 @@
 #include "base/cleanup.h"
 #include "netconf/config/config.h"
 #include "netconf/kernel/kernel.h"
-#include "netconf/change/ledger.h"
+#include "netconf/change/statedir.h"
 #include "netconf/dhcp/dhcpclients.h"
 
 struct drift;

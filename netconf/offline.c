@@ -13,7 +13,7 @@
 #include "netconf/config/config.h"
 #include "netconf/kernel/devices.h"
 #include "netconf/change/explain.h"
-#include "netconf/change/ledger.h"
+#include "netconf/change/statedir.h"
 #include "netconf/change/look.h"
 
 static int load(const struct offline *o, struct config **ret_config)

@@ -17,7 +17,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/change/beside.h"
-#include "netconf/change/ledger.h"
 #include "netconf/change/look.h"
 #include "netconf/change/settle.h"
 #include "netconf/config/config.h"

@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "netconf/change/beside.h"
 #include "netconf/change/explain.h"
-#include "netconf/change/ledger.h"
+#include "netconf/change/statedir.h"
 #include "netconf/change/settle.h"
 #include "netconf/dhcp/dhcpclients.h"
 

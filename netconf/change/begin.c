@@ -19,7 +19,7 @@
 #include "netconf/config/config.h"
 #include "netconf/model/segment.h"
 #include "netconf/probe/arpask.h"
-#include "netconf/probe/quorumguard.h"
+#include "netconf/probe/probe.h"
 
 /* A plan this young is as good as a new one: more time than that passes before its first step. */
 #define FRESH_US (100 * US_PER_MS)

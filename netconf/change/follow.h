@@ -11,7 +11,7 @@
 #include <ev.h>
 
 #include "base/cleanup.h"
-#include "netconf/change/ledger.h"
+#include "netconf/change/statedir.h"
 #include "netconf/change/look.h"
 #include "netconf/change/settle.h"
 

@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/change/beside.h"
-#include "netconf/change/ledger.h"
 #include "netconf/change/statedir.h"
 #include "netconf/change/undo.h"
 

@@ -16,7 +16,7 @@
 #include "netconf/config/config.h"
 #include "netconf/dhcp/dhcpclients.h"
 #include "netconf/kernel/kernel.h"
-#include "netconf/change/ledger.h"
+#include "netconf/change/statedir.h"
 #include "netconf/probe/probe.h"
 
 struct transaction;

@@ -11,7 +11,7 @@
 #include "netconf/change/apply.h"
 #include "netconf/change/transaction.h"
 #include "netconf/change/undo.h"
-#include "netconf/change/watchman.h"
+#include "netconf/change/guard.h"
 
 struct transaction {
 	struct transaction_host host;

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 #include "netconf/change/checkpoint.h"
-#include "netconf/change/ledger.h"
+#include "netconf/change/statedir.h"
 #include "netconf/change/settle.h"
 
 struct undo;

@@ -29,7 +29,6 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "netconf/dhcp/dhcpconf.h"
 #include "netconf/dhcp/dhcpfile.h"
 
 /* --- the link-local address --- */

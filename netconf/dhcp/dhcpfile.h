@@ -11,6 +11,7 @@
 #include <net/if.h>
 #include <stdint.h>
 
+#include "netconf/config/config.h"
 #include "netconf/dhcp/lease.h"
 
 /* The caller frees it. */
@@ -39,3 +40,16 @@ int dhcpfile_write_pid(const char *runtime_dir, const char *link, sa_family_t fa
 void dhcpfile_remove(const char *runtime_dir, const char *link, sa_family_t family);
 void dhcpfile_remove_other_leases(const char *runtime_dir, const char *link, sa_family_t family,
                                   const char *path);
+
+/* The configuration of one dhcpcd, for one link and one family. Pure. Source: dhcpcd.conf(5). */
+
+struct dhcpconf {
+	const struct config_dhcp *dhcp;
+	struct mac mac;    /* the link's */
+	const char *hook;  /* the program that it calls at each event */
+	const char *lease; /* the file that the hook writes */
+	const char *down;  /* of IPv6: and this one when the carrier is gone */
+};
+
+/* The caller frees it. */
+char *dhcpconf_text(const struct dhcpconf *conf);

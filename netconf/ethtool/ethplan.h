@@ -15,7 +15,7 @@
 #include "base/conf.h"
 #include "net/attr.h"
 #include "netconf/model/ethernet.h"
-#include "netconf/plan/op.h"
+#include "netconf/plan/plan.h"
 
 struct ethstate_feature {
 	char *name;

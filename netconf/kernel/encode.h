@@ -8,7 +8,7 @@
  */
 
 #include "net/attr.h"
-#include "netconf/plan/op.h"
+#include "netconf/plan/plan.h"
 
 /* 0: there is no link of that name now. */
 typedef int (*encode_ifindex_fn)(const char *name, void *userdata);

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "netconf/model/model.h"
-#include "netconf/plan/op.h"
+#include "netconf/plan/plan.h"
 
 struct kernel;
 

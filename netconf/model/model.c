@@ -46,7 +46,7 @@ static void *copy_list(const void *list, size_t n, size_t size)
 	return n > 0 ? xmemdup(list, n * size) : NULL;
 }
 
-static void copy_raw(struct raw_message *raw)
+void raw_copy(struct raw_message *raw)
 {
 	if (raw->data != NULL)
 		raw->data = xmemdup(raw->data, raw->len);
@@ -68,11 +68,11 @@ struct model *model_copy(const struct model *model)
 	for (size_t i = 0; i < model->n_links; i++)
 		link_copy(&model->links[i], &copy->links[i]);
 	for (size_t i = 0; i < model->n_addresses; i++)
-		copy_raw(&copy->addresses[i].raw);
+		raw_copy(&copy->addresses[i].raw);
 	for (size_t i = 0; i < model->n_routes; i++)
-		copy_raw(&copy->routes[i].raw);
+		raw_copy(&copy->routes[i].raw);
 	for (size_t i = 0; i < model->n_rules; i++)
-		copy_raw(&copy->rules[i].raw);
+		raw_copy(&copy->rules[i].raw);
 	for (size_t i = 0; i < model->n_files; i++)
 		copy->files[i] = xstrdup(model->files[i]);
 	host_copy(&model->host, &copy->host);

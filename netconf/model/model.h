@@ -32,6 +32,9 @@ struct raw_message {
 	size_t len;
 };
 
+/* Memory of its own for a copy. */
+void raw_copy(struct raw_message *raw);
+
 /* --- addresses: on a link, by family, address and prefix length --- */
 
 /* Those that say what is wanted; the others (tentative, permanent, ...) say how it stands. */

@@ -106,7 +106,7 @@ void plan_routes_delete(struct planner *p);
 void plan_links_delete(struct planner *p);
 /* It is ours, no end of a veth, and not wanted any more: what is on it goes with it. */
 bool plan_link_goes(const struct planner *p, const char *name);
-void plan_put_back(struct planner *p);  /* plan_lost.c */
+void plan_put_back(struct planner *p);  /* plan_effect.c */
 void plan_tell_lost(struct planner *p); /* what could not be put back */
 
 /*

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "check.h"
-#include "netconf/dhcp/dhcpconf.h"
+#include "netconf/dhcp/dhcpfile.h"
 #include "netconf/dhcp/lease.h"
 #include "netconf/dhcp/dhcpclients.h"
 

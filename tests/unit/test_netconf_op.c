@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How steps read, for people and for logs; and that what is too long is cut, not overrun. */
-#include "netconf/plan/op.h"
+#include "netconf/plan/plan.h"
 
 #include "base/mem.h"
 #include "check.h"

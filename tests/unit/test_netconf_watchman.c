@@ -3,7 +3,7 @@
  * Which guard counts as one: that of an earlier change, which is about to end, does not. This
  * program is the guard, too.
  */
-#include "netconf/change/watchman.h"
+#include "netconf/change/guard.h"
 
 #include <errno.h>
 #include <signal.h>
