@@ -1,72 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From files to a struct config: reads every document by the tables of config_schema.c, each job
- * with its defaults (config_default.c), then checks what only the whole can show (config_cross.c).
+ * with its defaults, then checks what only the whole can show (config_cross.c).
  *
  * Nothing is half done: the caller gets a complete configuration or every error.
  */
 #include "etcdwatch/config/config.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/conf_check.h"
+#include "base/jsonval.h"
+#include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/config/config_priv.h"
 
 /* --- life --- */
-
-static void target_fini(struct config_target *target)
-{
-	for (size_t i = 0; i < CONFIG_VERBS; i++)
-		conf_strings_fini(&target->command[i]);
-	free(target->command_json);
-	free(target->name);
-	free(target->endpoint);
-	free(target->bucket);
-	free(target->prefix);
-	free(target->region);
-	free(target->ca_file);
-	free(target->access_key_file);
-	free(target->secret_key_file);
-	free(target->session_token_file);
-	free(target->credentials_file);
-	free(target->role_arn);
-	free(target->web_token_file);
-	free(target->session_name);
-	free(target->sts_endpoint);
-	conf_strings_fini(&target->process);
-	free(target->credentials_json);
-	free(target->proxy);
-	free(target->kms_key);
-	free(target->customer_key_file);
-}
-
-static void job_fini(struct config_job *job)
-{
-	for (size_t i = 0; i < job->n_targets; i++)
-		target_fini(&job->targets[i]);
-	free(job->targets);
-	free(job->name);
-	free(job->time_zone);
-	zone_free(job->zone);
-	free(job->directory);
-	conf_strings_fini(&job->recipients);
-	free(job->recipients_file);
-	conf_strings_fini(&job->extra_files);
-	free(job->drill.directory);
-	free(job->drill.identity_file);
-	free(job->drill.etcd);
-	free(job->drill.etcdutl);
-	free(job->origin);
-}
 
 void config_free(struct config *config)
 {
 	if (config == NULL)
 		return;
 	for (size_t i = 0; i < config->n_jobs; i++)
-		job_fini(&config->jobs[i]);
+		config_job_fini(&config->jobs[i]);
 	free(config->jobs);
 	config_watch_fini(&config->watch);
 	conf_strings_fini(&config->notes);
@@ -77,7 +39,7 @@ void config_free(struct config *config)
 static void reading_fini(struct config_reading *reading)
 {
 	for (size_t i = 0; i < reading->n_jobs; i++) {
-		job_fini(&reading->jobs[i].job);
+		config_job_fini(&reading->jobs[i].job);
 		free(reading->jobs[i].drill_source);
 	}
 	free(reading->jobs);
@@ -89,15 +51,6 @@ static void reading_fini(struct config_reading *reading)
 
 /* --- finding --- */
 
-const struct config_job *config_find_job(const struct config *config, const char *name)
-{
-	for (size_t i = 0; i < config->n_jobs; i++) {
-		if (strcmp(config->jobs[i].name, name) == 0)
-			return &config->jobs[i];
-	}
-	return NULL;
-}
-
 const struct config_target *config_find_target(const struct config_job *job, const char *name)
 {
 	for (size_t i = 0; i < job->n_targets; i++) {
@@ -105,6 +58,118 @@ const struct config_target *config_find_target(const struct config_job *job, con
 			return &job->targets[i];
 	}
 	return NULL;
+}
+
+/* --- what holds where a document says nothing, and depends on what it does say --- */
+
+#define DIRECTORY "/var/lib/fairlead/etcdwatch"
+#define AMAZON ".amazonaws.com"
+
+/* Amazon's buckets are hosts of their own; others are addressed by the path, since few have names
+ * and certificates for each bucket. Amazon's hosts name their region: s3.eu-central-1. */
+static void resolve_address(struct config_target *target, bool style_is_written)
+{
+	struct conf_url url = {.host = ""};
+	size_t len, suffix = strlen(AMAZON);
+	const char *region;
+	bool is_amazon;
+
+	(void) conf_parse_url(target->endpoint, &url);
+	len = strlen(url.host);
+	is_amazon = len > suffix && strcmp(url.host + len - suffix, AMAZON) == 0;
+	if (!style_is_written)
+		target->path_style = !is_amazon;
+	if (target->region != NULL)
+		return;
+	if (is_amazon)
+		url.host[len - suffix] = '\0';
+	region = strrchr(url.host, '.');
+	target->region = xstrdup(is_amazon && region != NULL ? region + 1 : "us-east-1");
+}
+
+static json_t *words_json(const struct conf_strings *words)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < words->n; i++)
+		(void) json_array_append_new(list, jsonval_text(words->items[i]));
+	return list;
+}
+
+static char *command_json(const struct config_target *target)
+{
+	json_t *programs = json_object();
+	char *text;
+
+	for (size_t i = 0; i < CONFIG_VERBS; i++)
+		(void) json_object_set_new(programs, config_verb_names[i], words_json(&target->command[i]));
+	text = json_dumps(programs, JSON_COMPACT);
+	json_decref(programs);
+	return text;
+}
+
+static json_t *web_identity(struct config_target *target)
+{
+	if (target->session_name == NULL)
+		target->session_name = xstrdup("fairlead");
+	if (target->sts_endpoint == NULL)
+		target->sts_endpoint = xasprintf("https://sts.%s" AMAZON, target->region);
+	return json_pack("{s:o, s:o, s:o, s:o}", "roleARN", jsonval_text(target->role_arn), "tokenFile",
+	                 jsonval_text(target->web_token_file), "sessionName",
+	                 jsonval_text(target->session_name), "endpoint",
+	                 jsonval_text(target->sts_endpoint));
+}
+
+/* NULL: none is written, or not a whole one. Where it is several, config_cross.c says so. */
+static char *provider_json(struct config_target *target)
+{
+	json_t *provider = json_object();
+	char *text = NULL;
+
+	if (target->instance_role)
+		(void) json_object_set_new(provider, "instanceRole", json_true());
+	if (target->container_role)
+		(void) json_object_set_new(provider, "container", json_true());
+	if (target->role_arn != NULL && target->web_token_file != NULL && target->region != NULL)
+		(void) json_object_set_new(provider, "webIdentity", web_identity(target));
+	if (target->process.n > 0)
+		(void) json_object_set_new(provider, "process", words_json(&target->process));
+	if (json_object_size(provider) > 0)
+		text = json_dumps(provider, JSON_COMPACT);
+	json_decref(provider);
+	return text;
+}
+
+static void resolve_target(struct config_target *target, const struct conf_node *written,
+                           const struct retain_rules *retention)
+{
+	if (target->prefix == NULL)
+		target->prefix = xstrdup("");
+	if (target->type == CONFIG_TARGET_COMMAND)
+		target->command_json = command_json(target);
+	else if (target->endpoint != NULL)
+		resolve_address(target, conf_node_find(written, "pathStyle") != NULL);
+	target->credentials_json = provider_json(target);
+	if (conf_node_find(written, "retention") == NULL)
+		target->retention = *retention;
+}
+
+void config_resolve_job(struct job_reading *reading)
+{
+	struct config_job *job = &reading->job;
+	const struct conf_node *targets = conf_node_find(reading->document, "targets");
+
+	if (job->directory == NULL && job->name != NULL)
+		job->directory = xasprintf("%s/%s", DIRECTORY, job->name);
+	if (job->drill.directory == NULL && job->directory != NULL)
+		job->drill.directory = xasprintf("%s/drill", job->directory);
+	for (size_t i = 0; i < job->n_targets; i++)
+		resolve_target(&job->targets[i], targets->values[i], &job->retention);
+	for (size_t i = 0; i < job->n_targets && reading->drill_source != NULL; i++) {
+		if (job->targets[i].name != NULL &&
+		    strcmp(job->targets[i].name, reading->drill_source) == 0)
+			job->drill.source = &job->targets[i];
+	}
 }
 
 /* --- loading --- */
@@ -180,4 +245,75 @@ int config_load_text(const char *name, const char *text, size_t len, const struc
 
 	conf_add_text(conf, name, text, len);
 	return read_config(conf, env, error, userdata, ret_config);
+}
+
+/* --- the files that are named, besides those by which etcd is reached --- */
+
+struct look {
+	config_file_fn fn;
+	void *userdata;
+};
+
+/* 0, or -errno; -ENODATA: it is empty. */
+static int try(const char *path)
+{
+	/* A FIFO that nobody writes to would hold this up. */
+	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char byte;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, &byte, 1);
+	if (n < 0)
+		return -errno;
+	return n == 0 ? -ENODATA : 0;
+}
+
+static void look_at(const struct look *look, const char *whose, const char *key, const char *path)
+{
+	AUTO(free) char *message = NULL;
+	int r = path != NULL ? try(path) : 0;
+
+	if (r == 0)
+		return;
+	message = xasprintf(
+	    "%s: %s: '%s' %s%s", whose, key, path,
+	    r == -ENODATA ? "is empty" : "cannot be read: ", r == -ENODATA ? "" : strerror(-r));
+	look->fn(message, look->userdata);
+}
+
+static void look_at_target(const struct look *look, const char *job, const struct config_target *t)
+{
+	AUTO(free) char *whose = xasprintf("job %s, target %s", job, t->name);
+
+	look_at(look, whose, "caFile", t->ca_file);
+	look_at(look, whose, "accessKeyFile", t->access_key_file);
+	look_at(look, whose, "secretKeyFile", t->secret_key_file);
+	look_at(look, whose, "sessionTokenFile", t->session_token_file);
+	look_at(look, whose, "credentialsFile", t->credentials_file);
+	look_at(look, whose, "credentials.webIdentity.tokenFile", t->web_token_file);
+	look_at(look, whose, "serverSideEncryption.customerKeyFile", t->customer_key_file);
+}
+
+void config_look_at_files(const struct config *config, config_file_fn fn, void *userdata)
+{
+	const struct config_notify *notify = &config->watch.notify;
+	const struct look look = {fn, userdata};
+
+	for (size_t i = 0; i < config->n_jobs; i++) {
+		const struct config_job *job = &config->jobs[i];
+		AUTO(free) char *whose = xasprintf("job %s", job->name);
+
+		look_at(&look, whose, "recipientsFile", job->recipients_file);
+		if (job->drill.enabled)
+			look_at(&look, whose, "identityFile", job->drill.identity_file);
+		for (size_t k = 0; k < job->n_targets; k++)
+			look_at_target(&look, job->name, &job->targets[k]);
+	}
+	look_at(&look, "notify", "urlFile", notify->url_file);
+	look_at(&look, "notify", "secretFile", notify->secret_file);
+	look_at(&look, "notify", "caFile", notify->ca_file);
+	look_at(&look, "notify", "certFile", notify->cert_file);
+	look_at(&look, "notify", "keyFile", notify->key_file);
 }

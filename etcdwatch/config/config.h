@@ -234,7 +234,6 @@ void config_free(struct config *config);
 DEFINE_AUTO(struct config, config_free);
 
 /* NULL: there is none of that name. */
-const struct config_job *config_find_job(const struct config *config, const char *name);
 const struct config_target *config_find_target(const struct config_job *job, const char *name);
 
 /* Reads what it names: keys, certificates, secrets of jobs, targets and the webhook, of which

@@ -399,22 +399,13 @@ static const struct job_reading *find_job(const struct config_reading *reading, 
 	return NULL;
 }
 
-static const struct config_target *find_target(const struct config_job *job, const char *name)
-{
-	for (size_t i = 0; i < job->n_targets; i++) {
-		if (strcmp(job->targets[i].name, name) == 0)
-			return &job->targets[i];
-	}
-	return NULL;
-}
-
 /* NULL: not known here. */
 static const struct config_target *resolve(const struct config_reading *reading,
                                            const struct config_record_target *t)
 {
 	const struct job_reading *job = find_job(reading, t->job);
 
-	return job != NULL && job->is_whole ? find_target(&job->job, t->target) : NULL;
+	return job != NULL && job->is_whole ? config_find_target(&job->job, t->target) : NULL;
 }
 
 static void check_record_target(struct conf *conf, const struct config_reading *reading, size_t i,
@@ -436,7 +427,7 @@ static void check_record_target(struct conf *conf, const struct config_reading *
 	}
 	if (!job->is_whole)
 		return;
-	target = find_target(&job->job, t->target);
+	target = config_find_target(&job->job, t->target);
 	if (target == NULL) {
 		conf_error(conf, conf_node_find(item, "target"), "name one of its targets",
 		           "is not the name of a target of the job '%s'", t->job);

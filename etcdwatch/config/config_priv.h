@@ -9,6 +9,15 @@
 #include "base/conf.h"
 #include "etcdwatch/config/config.h"
 
+/* Rows without a sentence: docs/config.md has those of these kinds. */
+#define ROW(key_, type_, offset_, def_, ...) CONF_ROW(key_, type_, offset_, def_, NULL, __VA_ARGS__)
+#define ROW_SECRET_FILE(key_, offset_) \
+	ROW(key_, conf_string, offset_, NULL, .flags = CONF_SECRET, .check = conf_check_file)
+#define ROW_REFUSED(key_, refusal_)                             \
+	{                                                           \
+		.key = key_, .flags = CONF_REFUSED, .refusal = refusal_ \
+	}
+
 /* What one EtcdSnapshotConfig fills. */
 struct job_reading {
 	struct config_job job;
@@ -37,12 +46,12 @@ extern const char *const config_compression_names[]; /* by enum config_compressi
 extern const char *const config_target_type_names[]; /* by enum config_target_type */
 extern const char *const config_verb_names[];        /* by enum config_verb */
 
-/* A schedule of five fields, into a struct schedule. */
-void config_set_schedule(struct conf *conf, const struct conf_field *field,
-                         const struct conf_node *value, void *slot);
+/* A schedule of five fields: struct schedule. */
+extern const struct conf_type config_schedule;
 /* The name of a time zone, and what it stands for: both are put in place of what they were. */
 void config_read_zone(struct conf *conf, const struct conf_node *value, const char *directory,
                       char **name, struct zone **zone);
+void config_job_fini(struct config_job *job);
 
 /* config_cross.c */
 bool config_is_same_place(const struct config_target *a, const struct config_target *b);
@@ -52,27 +61,6 @@ extern const struct conf_field config_watch_fields[];
 void config_set_watch_defaults(struct config_watch *watch);
 void config_watch_fini(struct config_watch *watch);
 void config_read_watch(struct conf *conf, const struct conf_node *document, void *userdata);
-void config_print_watch(FILE *out, const struct config_watch *watch);
-
-/* config_notify.c */
-extern const struct conf_field config_notify_fields[];
-void config_set_notify_defaults(struct config_notify *notify);
-void config_notify_fini(struct config_notify *notify);
-void config_set_notify(struct conf *conf, const struct conf_field *field,
-                       const struct conf_node *value, void *slot);
-void config_print_notify(FILE *out, const struct config_notify *notify);
-
-/* config_record.c */
-extern const struct conf_field config_record_fields[];
-void config_set_record_defaults(struct config_record *record);
-void config_record_fini(struct config_record *record);
-void config_set_record(struct conf *conf, const struct conf_field *field,
-                       const struct conf_node *value, void *slot);
-void config_print_record(FILE *out, const struct config_record *record);
-
-/* config_print.c */
-void config_print_strings(FILE *out, const char *key, const char *indent,
-                          const struct conf_strings *strings);
 
 /* config_check.c: conf_check_fn's. */
 const char *config_check_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
@@ -100,9 +88,7 @@ const char *config_check_session(const char *text, char scratch[static CONF_SCRA
 const char *config_check_region(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                                 const char **ret_hint);
 
-/* config_default.c */
-void config_set_job_defaults(struct config_job *job);
-/* After a document: what it does not say. */
+/* config.c: after a document, what it does not say. */
 void config_resolve_job(struct job_reading *reading);
 
 /* config_cross.c: what only a whole document, or all of them, can show. */
