@@ -293,11 +293,15 @@ const char *netlink_error_text(const struct netlink *nl)
 
 int netlink_find_family(struct netlink *nl, const char *name, uint16_t *ret_family)
 {
-	int family = genl_ctrl_resolve(nl->call, name);
+	int family;
 
-	/* It says no more than that it has not found one. */
+	errno = 0;
+	family = genl_ctrl_resolve(nl->call, name);
+	/* It says no more than that it has not found one; a system call that failed says why. */
+	if (family < 0 && errno == ENOMEM)
+		(void) mem_expect(NULL);
 	if (family < 0)
-		return -ENOENT;
+		return errno != 0 ? -errno : -ENOENT;
 	*ret_family = (uint16_t) family;
 	return 0;
 }

@@ -116,7 +116,7 @@ static int add_range(struct dl_phdr_info *info, size_t size, void *userdata)
 	(void) size;
 	(void) userdata;
 	if (!program && strstr(info->dlpi_name, "/libev.so") == NULL &&
-	    strstr(info->dlpi_name, "/libnl-3.so") == NULL)
+	    strstr(info->dlpi_name, "/libnl-") == NULL)
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
