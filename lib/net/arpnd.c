@@ -12,6 +12,7 @@
  */
 #include "net/arpnd.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_ether.h>
@@ -65,11 +66,14 @@ static enum channel_kind channel_of(const struct addr *addr)
 
 /* --- the filter --- */
 
+/* Jumps to one of the two ends, until it is known where they are: farther than any is. */
+#define TO_DROP UINT8_MAX
+#define TO_ACCEPT (UINT8_MAX - 1)
+static_assert(FILTER_MAX < TO_ACCEPT, "jumps must fit");
+
 struct filter {
 	struct sock_filter insns[FILTER_MAX];
 	unsigned short n;
-	/* Jumps to one of the two ends, filled in when it is known where they are. */
-	bool accept_if[FILTER_MAX], drop_if[FILTER_MAX], drop_unless[FILTER_MAX];
 };
 
 static void emit(struct filter *f, uint16_t code, uint32_t k)
@@ -77,17 +81,11 @@ static void emit(struct filter *f, uint16_t code, uint32_t k)
 	f->insns[f->n++] = (struct sock_filter) BPF_STMT(code, k);
 }
 
-/* To the end that drops, unless the accumulator is k. */
-static void emit_require(struct filter *f, uint32_t k)
+/* Whether the accumulator is k or not: 0 goes on. */
+static void emit_jump(struct filter *f, uint32_t k, uint8_t if_equal, uint8_t if_not)
 {
-	f->drop_unless[f->n] = true;
-	emit(f, BPF_JMP | BPF_JEQ | BPF_K, k);
-}
-
-static void emit_refuse(struct filter *f, uint32_t k)
-{
-	f->drop_if[f->n] = true;
-	emit(f, BPF_JMP | BPF_JEQ | BPF_K, k);
+	f->insns[f->n++] =
+	    (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, if_equal, if_not);
 }
 
 static void emit_accept_watched(struct filter *f, const struct arpnd *a, enum channel_kind kind,
@@ -100,26 +98,29 @@ static void emit_accept_watched(struct filter *f, const struct arpnd *a, enum ch
 
 		if (channel_of(w) != kind)
 			continue;
-		f->accept_if[f->n] = true;
-		emit(f, BPF_JMP | BPF_JEQ | BPF_K,
-		     (uint32_t) low[0] << 24 | (uint32_t) low[1] << 16 | (uint32_t) low[2] << 8 | low[3]);
+		emit_jump(
+		    f, (uint32_t) low[0] << 24 | (uint32_t) low[1] << 16 | (uint32_t) low[2] << 8 | low[3],
+		    TO_ACCEPT, 0);
 	}
+}
+
+/* A jump counts from the next instruction. */
+static uint8_t distance(uint8_t jump, unsigned at, unsigned drop)
+{
+	return jump == TO_DROP     ? (uint8_t) (drop - at - 1)
+	       : jump == TO_ACCEPT ? (uint8_t) (drop - at)
+	                           : jump;
 }
 
 static void emit_ends(struct filter *f)
 {
-	const unsigned drop = f->n, accept = drop + 1;
+	const unsigned drop = f->n;
 
 	emit(f, BPF_RET | BPF_K, 0);
 	emit(f, BPF_RET | BPF_K, ARPND_FRAME_PARSE_MAX);
-	/* A jump counts from the next instruction. */
 	for (unsigned i = 0; i < drop; i++) {
-		if (f->accept_if[i])
-			f->insns[i].jt = (uint8_t) (accept - i - 1);
-		if (f->drop_if[i])
-			f->insns[i].jt = (uint8_t) (drop - i - 1);
-		if (f->drop_unless[i])
-			f->insns[i].jf = (uint8_t) (drop - i - 1);
+		f->insns[i].jt = distance(f->insns[i].jt, i, drop);
+		f->insns[i].jf = distance(f->insns[i].jf, i, drop);
 	}
 }
 
@@ -129,18 +130,18 @@ static int attach_filter(struct arpnd *a, enum channel_kind kind)
 	struct sock_fprog prog;
 
 	emit(&f, BPF_LD | BPF_W | BPF_ABS, (uint32_t) (SKF_AD_OFF + SKF_AD_PKTTYPE));
-	emit_refuse(&f, PACKET_OTHERHOST);
+	emit_jump(&f, PACKET_OTHERHOST, TO_DROP, 0);
 	if (kind == CHANNEL_ARP) {
 		emit_accept_watched(&f, a, kind, AT_ARP_SENDER);
 		emit_accept_watched(&f, a, kind, AT_ARP_TARGET);
 	} else {
 		emit(&f, BPF_LD | BPF_B | BPF_ABS, AT_IP6_NEXT_HEADER);
-		emit_require(&f, IPPROTO_ICMPV6);
+		emit_jump(&f, IPPROTO_ICMPV6, 0, TO_DROP);
 		/* 135 and 136, solicitation and advertisement, differ in the bits of 7 and 8. */
 		emit(&f, BPF_LD | BPF_B | BPF_ABS, AT_ND_TYPE);
 		emit(&f, BPF_ALU | BPF_SUB | BPF_K, 135);
 		emit(&f, BPF_ALU | BPF_RSH | BPF_K, 1);
-		emit_require(&f, 0);
+		emit_jump(&f, 0, 0, TO_DROP);
 		emit_accept_watched(&f, a, kind, AT_ND_TARGET_LOW);
 		emit_accept_watched(&f, a, kind, AT_IP6_SOURCE_LOW);
 	}

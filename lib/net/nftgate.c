@@ -26,7 +26,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
@@ -167,17 +166,22 @@ struct reading {
 	struct nftgate *gate;
 	sa_family_t family;
 	uint32_t key_len;
+	bool is_live; /* of the live set, else of the guarded one */
 	int r;
-	bool endless; /* an element without a timeout */
+	bool endless; /* a live element without a timeout */
 };
 
-static void remember_cb(const void *key, uint64_t timeout_ms UNUSED, uint64_t left_ms UNUSED,
-                        void *userdata)
+static void take_element_cb(const void *key, uint64_t timeout_ms, uint64_t left_ms UNUSED,
+                            void *userdata)
 {
 	struct reading *rd = userdata;
 	struct addr addr;
 	int r;
 
+	if (rd->is_live) {
+		rd->endless = rd->endless || timeout_ms == 0;
+		return;
+	}
 	r = addr_from_bytes(rd->family, key, rd->key_len, &addr);
 	if (r >= 0)
 		r = remember(rd->gate, &addr);
@@ -185,24 +189,19 @@ static void remember_cb(const void *key, uint64_t timeout_ms UNUSED, uint64_t le
 		rd->r = r;
 }
 
-static void look_for_endless_cb(const void *key UNUSED, uint64_t timeout_ms,
-                                uint64_t left_ms UNUSED, void *userdata)
-{
-	struct reading *rd = userdata;
-
-	if (timeout_ms == 0)
-		rd->endless = true;
-}
-
-static const struct gate_place {
+static const struct {
 	uint8_t nfproto;
-	const char *guarded, *live;
+	const char *set;
+	bool is_live;
 	sa_family_t family;
 	uint32_t key_len;
-} gate_places[] = {
-    {NFPROTO_ARP, NFTGATE_SET_GUARDED4, NFTGATE_SET_LIVE4, AF_INET, 4},
-    {NFPROTO_INET, NFTGATE_SET_GUARDED4, NFTGATE_SET_LIVE4, AF_INET, 4},
-    {NFPROTO_INET, NFTGATE_SET_GUARDED6, NFTGATE_SET_LIVE6, AF_INET6, 16},
+} learnt_sets[] = {
+    {NFPROTO_ARP, NFTGATE_SET_GUARDED4, false, AF_INET, 4},
+    {NFPROTO_ARP, NFTGATE_SET_LIVE4, true, AF_INET, 4},
+    {NFPROTO_INET, NFTGATE_SET_GUARDED4, false, AF_INET, 4},
+    {NFPROTO_INET, NFTGATE_SET_LIVE4, true, AF_INET, 4},
+    {NFPROTO_INET, NFTGATE_SET_GUARDED6, false, AF_INET6, 16},
+    {NFPROTO_INET, NFTGATE_SET_LIVE6, true, AF_INET6, 16},
 };
 
 /* Learns what an earlier process guarded. Sets that cannot be read are passed over: this also reads
@@ -211,20 +210,17 @@ static int learn_guarded(struct nftgate *gate, bool *ret_endless)
 {
 	struct reading rd = {.gate = gate};
 
-	for (size_t i = 0; i < ARRAY_SIZE(gate_places); i++) {
-		struct nft_element e = {.family = gate_places[i].nfproto,
-		                        .table = gate->table,
-		                        .set = gate_places[i].guarded,
-		                        .key_len = gate_places[i].key_len};
+	for (size_t i = 0; i < ARRAY_SIZE(learnt_sets); i++) {
+		const struct nft_element e = {.family = learnt_sets[i].nfproto,
+		                              .table = gate->table,
+		                              .set = learnt_sets[i].set,
+		                              .key_len = learnt_sets[i].key_len};
 		int r;
 
-		rd.family = gate_places[i].family;
+		rd.family = learnt_sets[i].family;
 		rd.key_len = e.key_len;
-		r = nft_read_set(gate->nl, &e, remember_cb, &rd);
-		if (r < 0 && r != -ENOENT)
-			return r;
-		e.set = gate_places[i].live;
-		r = nft_read_set(gate->nl, &e, look_for_endless_cb, &rd);
+		rd.is_live = learnt_sets[i].is_live;
+		r = nft_read_set(gate->nl, &e, take_element_cb, &rd);
 		if (r < 0 && r != -ENOENT)
 			return r;
 	}
@@ -309,35 +305,21 @@ static int settle(struct nftgate *gate)
 
 /* --- hearing of others --- */
 
-static int keep_name(const struct nlattr *attr, void *data)
-{
-	const struct nlattr **names = data;
-	uint16_t type = mnl_attr_get_type(attr);
-
-	if ((type == NFTA_SET_ELEM_LIST_TABLE || type == NFTA_SET_ELEM_LIST_SET) &&
-	    mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0)
-		names[type] = attr;
-	return MNL_CB_OK;
-}
-
 /* Is this about our tables' shape, or about guarded elements? The live ones come and go. In all of
  * these messages attribute 1 is the table's name. */
 static bool touches_us(const struct nftgate *gate, const struct nlmsghdr *nlh)
 {
-	const struct nlattr *names[NFTA_SET_ELEM_LIST_SET + 1] = {NULL};
-	const char *set;
+	const struct nlattr *names[NFTA_SET_ELEM_LIST_SET + 1];
+	char table[NFT_NAME_MAXLEN], set[NFT_NAME_MAXLEN];
 
-	if (mnl_attr_parse(nlh, sizeof(struct nfgenmsg), keep_name, names) < 0 ||
-	    names[NFTA_SET_ELEM_LIST_TABLE] == NULL ||
-	    strcmp(mnl_attr_get_str(names[NFTA_SET_ELEM_LIST_TABLE]), gate->table) != 0)
+	if (!attr_read(nlh, NULL, sizeof(struct nfgenmsg), names, ARRAY_SIZE(names)) ||
+	    strcmp(attr_text(names[NFTA_SET_ELEM_LIST_TABLE], table, sizeof(table)), gate->table) != 0)
 		return false;
 	switch (NFNL_MSG_TYPE(nlh->nlmsg_type)) {
 	case NFT_MSG_NEWSETELEM:
 		return false;
 	case NFT_MSG_DELSETELEM:
-		set = names[NFTA_SET_ELEM_LIST_SET] != NULL
-		          ? mnl_attr_get_str(names[NFTA_SET_ELEM_LIST_SET])
-		          : "";
+		(void) attr_text(names[NFTA_SET_ELEM_LIST_SET], set, sizeof(set));
 		return strcmp(set, NFTGATE_SET_GUARDED4) == 0 || strcmp(set, NFTGATE_SET_GUARDED6) == 0;
 	}
 	return true;
@@ -486,19 +468,6 @@ size_t nftgate_guarded(const struct nftgate *gate, struct addr ret_addrs[static 
 {
 	memcpy(ret_addrs, gate->guarded, gate->n_guarded * sizeof(gate->guarded[0]));
 	return gate->n_guarded;
-}
-
-int nftgate_open(struct nftgate *gate, const struct addr *addr, int64_t timeout_us)
-{
-	int r = -ENOENT;
-
-	if (timeout_us < NFTGATE_TIMEOUT_MIN_MS * US_PER_MS)
-		return -ERANGE;
-	for (int i = 0; r == -ENOENT && i < OPEN_ATTEMPTS_MAX; i++) {
-		put_live(gate, addr, timeout_us);
-		r = commit(gate);
-	}
-	return r;
 }
 
 int nftgate_open_until(struct nftgate *gate, const struct addr *addr, int64_t deadline_us)

@@ -30,8 +30,8 @@
  * From kernel 6.9 the tables belong to the gate that made or adopted them: for as long as it is
  * open another socket can neither change nor flush them, and another gate of this name in the same
  * network namespace is refused with -EPERM. When its process ends they stay, as tables that anyone
- * may change. On older kernels another program's `flush ruleset` removes the gate: nftgate_open()
- * then answers -ENOENT and nftgate_restore() makes it again.
+ * may change. On older kernels another program's `flush ruleset` removes the gate:
+ * nftgate_open_until() then answers -ENOENT and nftgate_restore() makes it again.
  *
  * All calls return when the kernel has done it (netlink_call()). 0 or -errno; -EOPNOTSUPP from
  * nftgate_new() where the kernel has no nftables. Loop thread only.
@@ -82,16 +82,10 @@ int nftgate_add_link(struct nftgate *gate, int ifindex);
 /* What is guarded, also by an earlier process. Returns how many. */
 size_t nftgate_guarded(const struct nftgate *gate, struct addr ret_addrs[static NFTGATE_ADDRS_MAX]);
 
-/* Live for the next timeout_us, counted by the kernel from this call; replaces what was left of an
- * earlier one, longer or shorter. Rounded down to milliseconds; -ERANGE when less than
- * NFTGATE_TIMEOUT_MIN_MS; -ENOENT when the tables are gone. */
-int nftgate_open(struct nftgate *gate, const struct addr *addr, int64_t timeout_us);
-
 /*
  * Live until the deadline (mono.h), and certainly not longer than NFTGATE_TICKET_MS beyond it, for
- * however long this process is stopped at whatever point of this call. A fence wants this one:
- * after nftgate_open() the caller must look at the clock again, and is late if it is stopped before
- * it can. -ETIME when fewer than NFTGATE_TIMEOUT_MIN_MS are left; -EAGAIN when this process was
+ * however long this process is stopped at any point of this call. Replaces what was left of an
+ * earlier one, longer or shorter; counted in milliseconds, rounded down. -ETIME when fewer than NFTGATE_TIMEOUT_MIN_MS are left; -EAGAIN when this process was
  * held up several times on end; -ENOENT when the tables are gone. What was live before stays as it
  * was then.
  */

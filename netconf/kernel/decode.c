@@ -280,16 +280,10 @@ int decode_link(const struct nlmsghdr *nlh, struct link *ret_link,
 
 /* --- the decoder --- */
 
-struct named {
-	uint32_t ifindex;
-	char name[IFNAMSIZ];
-};
-
 struct decoder {
 	struct model *model;
 	struct decode_link_refs *refs; /* of model->links, one by one */
-	struct named *names;           /* after decoder_links_end(), by ifindex */
-	size_t n_names;
+	const struct link **by_index;  /* after decoder_links_end() */
 };
 
 struct decoder *decoder_new(struct model *model)
@@ -305,14 +299,15 @@ void decoder_free(struct decoder *decoder)
 	if (decoder == NULL)
 		return;
 	free(decoder->refs);
-	free(decoder->names);
+	free(decoder->by_index);
 	free(decoder);
 }
 
 /* --- all links --- */
 
-void decoder_link(struct decoder *decoder, const struct nlmsghdr *nlh)
+void decoder_link(const struct nlmsghdr *nlh, void *userdata)
 {
+	struct decoder *decoder = userdata;
 	struct model *model = decoder->model;
 	struct decode_link_refs refs;
 	struct link link;
@@ -324,20 +319,21 @@ void decoder_link(struct decoder *decoder, const struct nlmsghdr *nlh)
 	decoder->refs[model->n_links - 1] = refs;
 }
 
-static int compare_named(const void *a, const void *b)
+static int compare_index(const void *a, const void *b)
 {
-	const struct named *x = a, *y = b;
+	const struct link *const *x = a, *const *y = b;
 
-	return x->ifindex < y->ifindex ? -1 : x->ifindex > y->ifindex;
+	return ((*x)->ifindex > (*y)->ifindex) - ((*x)->ifindex < (*y)->ifindex);
 }
 
 const char *decoder_link_name(const struct decoder *decoder, uint32_t ifindex)
 {
-	const struct named key = {.ifindex = ifindex}, *found = NULL;
+	const struct link key = {.ifindex = (int) ifindex}, *wanted = &key, *const *found = NULL;
 
-	if (decoder->n_names > 0)
-		found = bsearch(&key, decoder->names, decoder->n_names, sizeof(key), compare_named);
-	return found != NULL ? found->name : "";
+	if (decoder->by_index != NULL)
+		found = bsearch(&wanted, decoder->by_index, decoder->model->n_links, sizeof(wanted),
+		                compare_index);
+	return found != NULL ? (*found)->name : "";
 }
 
 static void name_link(const struct decoder *decoder, char name[static IFNAMSIZ], uint32_t ifindex)
@@ -361,13 +357,10 @@ void decoder_links_end(struct decoder *decoder)
 {
 	struct model *model = decoder->model;
 
-	decoder->names = xcalloc(model->n_links, sizeof(*decoder->names));
-	decoder->n_names = model->n_links;
-	for (size_t i = 0; i < model->n_links; i++) {
-		decoder->names[i].ifindex = (uint32_t) model->links[i].ifindex;
-		memcpy(decoder->names[i].name, model->links[i].name, IFNAMSIZ);
-	}
-	qsort(decoder->names, decoder->n_names, sizeof(*decoder->names), compare_named);
+	decoder->by_index = xcalloc(model->n_links, sizeof(*decoder->by_index));
+	for (size_t i = 0; i < model->n_links; i++)
+		decoder->by_index[i] = &model->links[i];
+	qsort(decoder->by_index, model->n_links, sizeof(*decoder->by_index), compare_index);
 	for (size_t i = 0; i < model->n_links; i++) {
 		const struct decode_link_refs *refs = &decoder->refs[i];
 		struct link *link = &model->links[i];
@@ -422,8 +415,9 @@ static enum owner address_owner(const struct address *address)
 	return OWNER_FOREIGN;
 }
 
-void decoder_address(struct decoder *decoder, const struct nlmsghdr *nlh)
+void decoder_address(const struct nlmsghdr *nlh, void *userdata)
 {
+	struct decoder *decoder = userdata;
 	const struct nlattr *table[IFA_MAX + 1];
 	struct ifa_cacheinfo times = {.ifa_valid = ADDRESS_FOREVER, .ifa_prefered = ADDRESS_FOREVER};
 	struct prefix prefix = {0};
@@ -523,8 +517,9 @@ static bool take_dst(const struct rtmsg *rtm, const struct nlattr *attr, struct 
 	return is_length(&ret_dst->addr, ret_dst->len);
 }
 
-void decoder_route(struct decoder *decoder, const struct nlmsghdr *nlh)
+void decoder_route(const struct nlmsghdr *nlh, void *userdata)
 {
+	struct decoder *decoder = userdata;
 	const struct nlattr *table[RTA_MAX + 1], *metrics[RTAX_MAX + 1];
 	struct addr gateway, src;
 	struct prefix dst = {0};
@@ -576,8 +571,9 @@ static bool rule_is_opaque(const struct fib_rule_hdr *hdr, const struct nlattr *
 	       attr_u32(table[FRA_SUPPRESS_IFGROUP], UINT32_MAX) != UINT32_MAX;
 }
 
-void decoder_rule(struct decoder *decoder, const struct nlmsghdr *nlh)
+void decoder_rule(const struct nlmsghdr *nlh, void *userdata)
 {
+	struct decoder *decoder = userdata;
 	const struct nlattr *table[FRA_MAX + 1];
 	struct prefix src = {0}, dst = {0};
 	struct fib_rule_hdr hdr;

@@ -19,15 +19,16 @@ struct decoder *decoder_new(struct model *model);
 void decoder_free(struct decoder *decoder);
 DEFINE_AUTO(struct decoder, decoder_free);
 
-/* RTM_NEWLINK; decoder_links_end() after the last. */
-void decoder_link(struct decoder *decoder, const struct nlmsghdr *nlh);
+/* Each is a netlink_message_fn with the decoder as its userdata. RTM_NEWLINK; decoder_links_end()
+ * after the last. */
+void decoder_link(const struct nlmsghdr *nlh, void *decoder);
 void decoder_links_end(struct decoder *decoder);
 
 /* RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWRULE. The kernel's own routes to itself (table local) and
  * cached ones are left out. */
-void decoder_address(struct decoder *decoder, const struct nlmsghdr *nlh);
-void decoder_route(struct decoder *decoder, const struct nlmsghdr *nlh);
-void decoder_rule(struct decoder *decoder, const struct nlmsghdr *nlh);
+void decoder_address(const struct nlmsghdr *nlh, void *decoder);
+void decoder_route(const struct nlmsghdr *nlh, void *decoder);
+void decoder_rule(const struct nlmsghdr *nlh, void *decoder);
 
 /* "" if there is no such link. */
 const char *decoder_link_name(const struct decoder *decoder, uint32_t ifindex);

@@ -19,11 +19,9 @@
 
 #define UEVENT_BYTES_MAX 4096
 
-/* What a device's texts point to. */
+/* What a device's texts point to, but for those of the model. */
 struct texts {
-	char *bus_path, *pci_id, *driver, *kind;
-	char **altnames;
-	size_t n_altnames;
+	char bus_path[ETHTOOL_BUSINFO_LEN + 1], driver[ETHTOOL_BUSINFO_LEN + 1], pci_id[16];
 };
 
 struct devices {
@@ -40,16 +38,16 @@ static void ask_driver(int fd, const char *name, struct texts *texts)
 	(void) snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	if (fd < 0 || ioctl(fd, SIOCETHTOOL, &request) < 0)
 		return;
-	free(texts->driver);
-	free(texts->bus_path);
-	texts->driver = xstrndup(info.driver, sizeof(info.driver));
-	texts->bus_path = xstrndup(info.bus_info, sizeof(info.bus_info));
+	(void) snprintf(texts->driver, sizeof(texts->driver), "%.*s", (int) sizeof(info.driver),
+	                info.driver);
+	(void) snprintf(texts->bus_path, sizeof(texts->bus_path), "%.*s", (int) sizeof(info.bus_info),
+	                info.bus_info);
 }
 
 /* "PCI_ID=8086:1533" among the lines of uevent. */
 static void read_pci_id(struct texts *texts)
 {
-	static const char key[] = "PCI_ID=";
+	static const char key[] = "\nPCI_ID=";
 	AUTO(free) char *path = NULL;
 	AUTO(free) char *text = NULL;
 	const char *line;
@@ -60,33 +58,20 @@ static void read_pci_id(struct texts *texts)
 	path = xasprintf("/sys/bus/pci/devices/%s/uevent", texts->bus_path);
 	if (file_read(path, UEVENT_BYTES_MAX, &text, &len) < 0)
 		return;
-	for (line = text; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncmp(line, key, strlen(key)) != 0)
-			continue;
-		free(texts->pci_id);
-		texts->pci_id = xstrndup(line + strlen(key), strcspn(line + strlen(key), "\n"));
+	line = strncmp(text, key + 1, strlen(key + 1)) == 0 ? text : strstr(text, key);
+	if (line == NULL)
 		return;
-	}
+	line = strchr(line, '=') + 1;
+	(void) snprintf(texts->pci_id, sizeof(texts->pci_id), "%.*s", (int) strcspn(line, "\n"), line);
 }
 
 static void read_device(int fd, const struct link *link, struct device *device, struct texts *texts)
 {
-	*texts = (struct texts){
-	    .bus_path = xstrdup(""),
-	    .pci_id = xstrdup(""),
-	    .driver = xstrdup(""),
-	    .kind = xstrdup(link->kind_name),
-	    .altnames = xcalloc(link->n_altnames, sizeof(*texts->altnames)),
-	    .n_altnames = link->n_altnames,
-	};
-	for (size_t i = 0; i < link->n_altnames; i++)
-		texts->altnames[i] = xstrdup(link->altnames[i]);
 	ask_driver(fd, link->name, texts);
 	read_pci_id(texts);
 	*device = (struct device){
-	    .altnames = (const char *const *) texts->altnames,
-	    .n_altnames = texts->n_altnames,
+	    .altnames = (const char *const *) link->altnames,
+	    .n_altnames = link->n_altnames,
 	    .is_physical = link->kind_name[0] == '\0' && link->kind != LINK_LOOPBACK,
 	    .mac = link->mac,
 	    .has_permanent_mac = link->has_permanent_mac,
@@ -94,7 +79,7 @@ static void read_device(int fd, const struct link *link, struct device *device, 
 	    .bus_path = texts->bus_path,
 	    .pci_id = texts->pci_id,
 	    .driver = texts->driver,
-	    .kind = texts->kind,
+	    .kind = link->kind_name,
 	};
 	memcpy(device->name, link->name, sizeof(device->name));
 }
@@ -116,17 +101,6 @@ void devices_free(struct devices *devices)
 {
 	if (devices == NULL)
 		return;
-	for (size_t i = 0; i < devices->n; i++) {
-		struct texts *texts = &devices->texts[i];
-
-		for (size_t k = 0; k < texts->n_altnames; k++)
-			free(texts->altnames[k]);
-		free(texts->altnames);
-		free(texts->bus_path);
-		free(texts->pci_id);
-		free(texts->driver);
-		free(texts->kind);
-	}
 	free(devices->list);
 	free(devices->texts);
 	free(devices);

@@ -14,7 +14,7 @@
 
 struct devices;
 
-/* The links of an observed model; texts belong to the result. Never fails. */
+/* The links of an observed model, which is borrowed until devices_free(). Never fails. */
 struct devices *devices_read(const struct model *observed);
 void devices_free(struct devices *devices);
 DEFINE_AUTO(struct devices, devices_free);

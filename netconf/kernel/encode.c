@@ -452,10 +452,23 @@ static const struct raw_message *op_raw(const struct op *op, const char **ret_li
 	return raw != NULL && raw->len > 0 ? raw : NULL;
 }
 
+#define IS_NEW (NLM_F_CREATE | NLM_F_EXCL)
+
+static const struct {
+	uint16_t type, flags;
+} requests[] = {
+    [OP_ADDRESS_ADD] = {RTM_NEWADDR, IS_NEW},
+    [OP_ADDRESS_CHANGE] = {RTM_NEWADDR, NLM_F_REPLACE},
+    [OP_ADDRESS_DELETE] = {RTM_DELADDR, 0},
+    [OP_ROUTE_ADD] = {RTM_NEWROUTE, IS_NEW},
+    [OP_ROUTE_REPLACE] = {RTM_NEWROUTE, NLM_F_REPLACE},
+    [OP_ROUTE_DELETE] = {RTM_DELROUTE, 0},
+    [OP_RULE_ADD] = {RTM_NEWRULE, IS_NEW},
+    [OP_RULE_DELETE] = {RTM_DELRULE, 0},
+};
+
 static int encode(struct encoding *e, const struct op *op)
 {
-	const uint16_t is_new = NLM_F_CREATE | NLM_F_EXCL;
-
 	switch (op->kind) {
 	case OP_LINK_CREATE:
 		return encode_link_create(e, &op->link);
@@ -468,28 +481,18 @@ static int encode(struct encoding *e, const struct op *op)
 	case OP_BOND_SET:
 		return encode_bond_set(e, &op->link, op->options);
 	case OP_ADDRESS_ADD:
-		encode_address(e, &op->address, RTM_NEWADDR, is_new);
-		return 0;
 	case OP_ADDRESS_CHANGE:
-		encode_address(e, &op->address, RTM_NEWADDR, NLM_F_REPLACE);
-		return 0;
 	case OP_ADDRESS_DELETE:
-		encode_address(e, &op->address, RTM_DELADDR, 0);
+		encode_address(e, &op->address, requests[op->kind].type, requests[op->kind].flags);
 		return 0;
 	case OP_ROUTE_ADD:
-		encode_route(e, &op->route, RTM_NEWROUTE, is_new);
-		return 0;
 	case OP_ROUTE_REPLACE:
-		encode_route(e, &op->route, RTM_NEWROUTE, NLM_F_REPLACE);
-		return 0;
 	case OP_ROUTE_DELETE:
-		encode_route(e, &op->route, RTM_DELROUTE, 0);
+		encode_route(e, &op->route, requests[op->kind].type, requests[op->kind].flags);
 		return 0;
 	case OP_RULE_ADD:
-		encode_rule(e, &op->rule, RTM_NEWRULE, is_new);
-		return 0;
 	case OP_RULE_DELETE:
-		encode_rule(e, &op->rule, RTM_DELRULE, 0);
+		encode_rule(e, &op->rule, requests[op->kind].type, requests[op->kind].flags);
 		return 0;
 	default:
 		return -EINVAL;

@@ -114,28 +114,6 @@ static int fail(struct kernel *kernel, int r, const char *ours, const char *what
 
 /* --- observing --- */
 
-typedef void (*decode_fn)(struct decoder *decoder, const struct nlmsghdr *nlh);
-
-struct dump {
-	struct decoder *decoder;
-	decode_fn decode;
-};
-
-static void on_message(const struct nlmsghdr *nlh, void *userdata)
-{
-	const struct dump *dump = userdata;
-
-	dump->decode(dump->decoder, nlh);
-}
-
-static int call_dump(struct kernel *kernel, struct message *m, struct decoder *decoder,
-                     decode_fn decode)
-{
-	struct dump dump = {decoder, decode};
-
-	return netlink_ask(kernel->nl, m, on_message, &dump);
-}
-
 static int dump_links(struct kernel *kernel, struct decoder *decoder)
 {
 	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
@@ -144,7 +122,7 @@ static int dump_links(struct kernel *kernel, struct decoder *decoder)
 
 	message_begin(m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
 	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	r = call_dump(kernel, m, decoder, decoder_link);
+	r = netlink_ask(kernel->nl, m, decoder_link, decoder);
 	if (r == 0)
 		decoder_links_end(decoder);
 	return r;
@@ -152,7 +130,7 @@ static int dump_links(struct kernel *kernel, struct decoder *decoder)
 
 /* Of IPv4 and IPv6, one after the other; all three begin with the family. */
 static int dump_families(struct kernel *kernel, uint16_t type, size_t header,
-                         struct decoder *decoder, decode_fn decode)
+                         struct decoder *decoder, netlink_message_fn decode)
 {
 	static const uint8_t families[] = {AF_INET, AF_INET6};
 	union {
@@ -169,7 +147,7 @@ static int dump_families(struct kernel *kernel, uint16_t type, size_t header,
 		memset(&fixed, 0, sizeof(fixed));
 		fixed.family = families[i];
 		message_begin(m, type, NLM_F_DUMP, &fixed, header);
-		r = call_dump(kernel, m, decoder, decode);
+		r = netlink_ask(kernel->nl, m, decode, decoder);
 		/* A kernel without IPv6, or without policy routing, has none. */
 		if (r < 0 && r != -EOPNOTSUPP && r != -EAFNOSUPPORT)
 			return r;
@@ -315,8 +293,10 @@ int kernel_carry_out(struct kernel *kernel, const struct op *op)
 
 /* --- the monitor --- */
 
-static void settle(struct kernel *kernel)
+static void settle(void *userdata)
 {
+	struct kernel *kernel = userdata;
+
 	if (!ev_is_active(&kernel->settle)) {
 		ev_timer_set(&kernel->settle, SETTLE_S, 0.);
 		ev_timer_start(kernel->ev, &kernel->settle);
@@ -324,11 +304,6 @@ static void settle(struct kernel *kernel)
 }
 
 static void on_event(const struct nlmsghdr *nlh UNUSED, void *userdata)
-{
-	settle(userdata);
-}
-
-static void on_lost(void *userdata)
 {
 	settle(userdata);
 }
@@ -343,5 +318,5 @@ int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, void *userd
 	assert(kernel->ev != NULL);
 	kernel->changed = changed;
 	kernel->changed_userdata = userdata;
-	return netlink_monitor(kernel->nl, groups, ARRAY_SIZE(groups), on_event, on_lost, kernel);
+	return netlink_monitor(kernel->nl, groups, ARRAY_SIZE(groups), on_event, settle, kernel);
 }

@@ -218,8 +218,9 @@ static void take_peer(const struct nlattr *attr, struct wireguard *wireguard)
 	take_allowed(allowed, peer);
 }
 
-void wireguard_decode(const struct nlmsghdr *nlh, struct wireguard *wireguard)
+void wireguard_decode(const struct nlmsghdr *nlh, void *userdata)
 {
+	struct wireguard *wireguard = userdata;
 	const struct nlattr *table[WGDEVICE_A_MAX + 1], *peer;
 
 	if (!attr_read(nlh, NULL, sizeof(struct genlmsghdr), table, ARRAY_SIZE(table)))
@@ -270,11 +271,6 @@ static int open_once(struct wireguard_netlink *wg)
 	return r;
 }
 
-static void on_message(const struct nlmsghdr *nlh, void *userdata)
-{
-	wireguard_decode(nlh, userdata);
-}
-
 int wireguard_netlink_read(struct wireguard_netlink *wg, const char *link,
                            struct wireguard **ret_wireguard)
 {
@@ -286,7 +282,7 @@ int wireguard_netlink_read(struct wireguard_netlink *wg, const char *link,
 		return r;
 	message_begin_generic(m, wg->family, NLM_F_DUMP, WG_CMD_GET_DEVICE, WG_GENL_VERSION);
 	message_text(m, WGDEVICE_A_IFNAME, link);
-	r = netlink_ask(wg->nl, m, on_message, wireguard);
+	r = netlink_ask(wg->nl, m, wireguard_decode, wireguard);
 	if (r < 0)
 		return r;
 	wireguard_normalise(wireguard);

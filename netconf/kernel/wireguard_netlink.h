@@ -44,6 +44,6 @@ struct wireguard_writer {
 /* True and the next request, or false after the last. */
 bool wireguard_writer_next(struct wireguard_writer *writer, struct message *ret_message);
 
-/* A message of the dump of one device, in its order. What is cut is passed over. The result is not
+/* A netlink_message_fn with a struct wireguard: a message of the dump of one device, in its order. What is cut is passed over. The result is not
  * normalised. */
-void wireguard_decode(const struct nlmsghdr *nlh, struct wireguard *wireguard);
+void wireguard_decode(const struct nlmsghdr *nlh, void *wireguard);

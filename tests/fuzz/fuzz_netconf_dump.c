@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-typedef void (*take_fn)(struct decoder *decoder, const struct nlmsghdr *nlh);
+typedef void (*take_fn)(const struct nlmsghdr *nlh, void *decoder);
 
 /* Each message in memory of its own, as long as it says: what reads behind it is seen. */
 static void each(struct decoder *decoder, const uint8_t *data, size_t size, uint16_t type,
@@ -30,7 +30,7 @@ static void each(struct decoder *decoder, const uint8_t *data, size_t size, uint
 		if (header.nlmsg_type == type) {
 			nlh = malloc(header.nlmsg_len);
 			memcpy(nlh, data, header.nlmsg_len);
-			take(decoder, nlh);
+			take(nlh, decoder);
 			free(nlh);
 		}
 		if (NLMSG_ALIGN(header.nlmsg_len) >= size)

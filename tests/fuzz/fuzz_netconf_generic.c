@@ -59,11 +59,6 @@ static void try_ethtool(const uint8_t *data, size_t size)
 
 /* --- WireGuard --- */
 
-static void take_wireguard(const struct nlmsghdr *nlh, void *userdata)
-{
-	wireguard_decode(nlh, userdata);
-}
-
 /* A key that comes again behind another peer. No kernel says so; written, the two become one. */
 static bool has_twins(const struct wireguard *device)
 {
@@ -84,7 +79,7 @@ static void try_wireguard(const uint8_t *data, size_t size)
 	AUTO(message_free) struct message *message = message_new();
 	size_t n = 0;
 
-	each(data, size, take_wireguard, device);
+	each(data, size, wireguard_decode, device);
 	wireguard_normalise(device);
 	while (wireguard_writer_next(&writer, message)) {
 		if (message_check(message) < 0 || ++n > size + 2)

@@ -27,6 +27,11 @@
 #include "tests/unit/oldnft.h"
 #include "tests/unit/patient.h"
 
+static int open_for(struct nftgate *gate, const struct addr *addr, int64_t timeout_us)
+{
+	return nftgate_open_until(gate, addr, mono_now_us() + timeout_us);
+}
+
 #define TABLE "fairlead_test"
 #define MAC_A "02:00:00:00:00:0a" /* the link that has the addresses */
 #define MAC_C "02:00:00:00:00:0c" /* the second link in the same LAN */
@@ -291,7 +296,7 @@ static void test_open_and_shut(void)
 		CHECK(is_guarded(gate, &vip));
 		CHECK_EQ_INT(left_us(gate, &vip), 0);
 		check_voice(&vip, false, "guarded");
-		CHECK_EQ_INT(nftgate_open(gate, &vip, 30 * US_PER_S), 0);
+		CHECK_EQ_INT(open_for(gate, &vip, 30 * US_PER_S), 0);
 		CHECK(left_us(gate, &vip) > 29 * US_PER_S && left_us(gate, &vip) <= 30 * US_PER_S);
 		check_voice(&vip, true, "open");
 		CHECK_EQ_INT(nftgate_shut(gate, &vip), 0);
@@ -325,7 +330,7 @@ static void test_second_link(void)
 	CHECK_EQ_INT(ask(&vip, "0.0.0.0"), 0);
 	CHECK_EQ_INT(nftgate_guard(gate, &other), 0);
 	CHECK_EQ_INT(ask(&vip, "10.9.0.6"), 0);
-	CHECK_EQ_INT(nftgate_open(gate, &vip, US_PER_S), 0);
+	CHECK_EQ_INT(open_for(gate, &vip, US_PER_S), 0);
 	CHECK_EQ_INT(ask(&vip, "10.9.0.6"), ANSWERED_A | ANSWERED_C);
 	CHECK_EQ_INT(nftgate_destroy(gate), 0);
 }
@@ -371,7 +376,7 @@ static void test_timeout(void)
 			const int64_t timeout_us = timeouts_ms[i] * US_PER_MS;
 			int64_t before = mono_now_us(), after, asked, last_answered = 0;
 
-			CHECK_EQ_INT(nftgate_open(gate, &vip, timeout_us), 0);
+			CHECK_EQ_INT(open_for(gate, &vip, timeout_us), 0);
 			after = mono_now_us();
 			for (;;) {
 				asked = mono_now_us();
@@ -399,25 +404,26 @@ static void test_replace(void)
 		const struct addr vip = addr_of(vips[v]);
 
 		CHECK_EQ_INT(nftgate_guard(gate, &vip), 0);
-		CHECK_EQ_INT(nftgate_open(gate, &vip, 5 * US_PER_S), 0);
-		CHECK_EQ_INT(nftgate_open(gate, &vip, 100 * US_PER_MS), 0);
+		CHECK_EQ_INT(open_for(gate, &vip, 5 * US_PER_S), 0);
+		CHECK_EQ_INT(open_for(gate, &vip, 100 * US_PER_MS), 0);
 		CHECK(left_us(gate, &vip) <= 100 * US_PER_MS);
 		(void) usleep(110000);
 		CHECK(!answers(&vip));
-		CHECK_EQ_INT(nftgate_open(gate, &vip, 50 * US_PER_MS), 0);
-		CHECK_EQ_INT(nftgate_open(gate, &vip, 5 * US_PER_S), 0);
+		CHECK_EQ_INT(open_for(gate, &vip, 50 * US_PER_MS), 0);
+		CHECK_EQ_INT(open_for(gate, &vip, 5 * US_PER_S), 0);
 		(void) usleep(80000);
 		CHECK(answers(&vip));
 		CHECK(left_us(gate, &vip) > 4 * US_PER_S);
 		for (int i = 0; i < 60; i++) {
-			CHECK_EQ_INT(nftgate_open(gate, &vip, 12 * US_PER_MS), 0);
+			int r = open_for(gate, &vip, 12 * US_PER_MS);
+
+			/* A machine with much to do is too late for it. */
+			CHECK(r == 0 || r == -ETIME);
 			(void) usleep(i % 3 == 0 ? 11000 : 14000);
 			CHECK_EQ_INT(nftgate_shut(gate, &vip), 0);
 		}
 		CHECK_EQ_INT(left_us(gate, &vip), 0);
 	}
-	CHECK_EQ_INT(nftgate_open(gate, &(struct addr){AF_INET, {10, 9, 0, 5}}, 9999), -ERANGE);
-	CHECK_EQ_INT(nftgate_open(gate, &(struct addr){AF_INET, {10, 9, 0, 5}}, -1), -ERANGE);
 	CHECK_EQ_INT(nftgate_destroy(gate), 0);
 }
 
@@ -431,7 +437,7 @@ static void test_no_gap(void)
 	int status = -1;
 
 	CHECK_EQ_INT(nftgate_guard(gate, &vip), 0);
-	CHECK_EQ_INT(nftgate_open(gate, &vip, US_PER_S), 0);
+	CHECK_EQ_INT(open_for(gate, &vip, US_PER_S), 0);
 	child = fork();
 	if (child == 0) {
 		const int64_t end = mono_now_us() + US_PER_S;
@@ -444,7 +450,7 @@ static void test_no_gap(void)
 		_exit(silent > 0 || asked < 30 ? 1 : 0);
 	}
 	while (waitpid(child, &status, WNOHANG) == 0) {
-		CHECK_EQ_INT(nftgate_open(gate, &vip, opened % 2 == 0 ? US_PER_S : 30 * US_PER_S), 0);
+		CHECK_EQ_INT(open_for(gate, &vip, opened % 2 == 0 ? US_PER_S : 30 * US_PER_S), 0);
 		opened++;
 	}
 	CHECK_EQ_INT(status, 0);
@@ -476,7 +482,7 @@ static void test_adoption(void)
 	oldnft = true;
 	gate = new_gate();
 	CHECK_EQ_INT(nftgate_guard(gate, &vip), 0);
-	CHECK_EQ_INT(nftgate_open(gate, &vip, 20 * US_PER_S), 0);
+	CHECK_EQ_INT(open_for(gate, &vip, 20 * US_PER_S), 0);
 	nftgate_free(gate);
 	CHECK(answers(&vip));
 
@@ -493,8 +499,8 @@ static void test_adoption(void)
 		gate = new_gate();
 		CHECK_EQ_INT(nftgate_guard(gate, &vip), 0);
 		CHECK_EQ_INT(nftgate_guard(gate, &vip6), 0);
-		CHECK_EQ_INT(nftgate_open(gate, &vip, 20 * US_PER_S), 0);
-		CHECK_EQ_INT(nftgate_open(gate, &vip6, 20 * US_PER_S), 0);
+		CHECK_EQ_INT(open_for(gate, &vip, 20 * US_PER_S), 0);
+		CHECK_EQ_INT(open_for(gate, &vip6, 20 * US_PER_S), 0);
 		nftgate_free(gate);
 		if (strstr(damages[i], "add element") != NULL && strstr(damages[i], "live4") != NULL)
 			netns_run("nft delete element inet " TABLE " live4 '{ 10.9.0.5 }'");
@@ -505,7 +511,7 @@ static void test_adoption(void)
 		ok = CHECK(is_guarded(gate, &vip)) && ok;
 		ok = CHECK(!answers(&vip) && !is_reached(&vip)) && ok;
 		ok = CHECK(!can_speak(&vip)) && ok;
-		CHECK_EQ_INT(nftgate_open(gate, &vip, US_PER_S), 0);
+		CHECK_EQ_INT(open_for(gate, &vip, US_PER_S), 0);
 		ok = CHECK(answers(&vip) && is_reached(&vip)) && ok;
 		if (!ok)
 			(void) fprintf(stderr, "after: %s\n", damages[i]);
@@ -564,12 +570,12 @@ static void test_lost(void)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		bool ok;
 
-		CHECK_EQ_INT(nftgate_open(gate, &vip, 10 * US_PER_S), 0);
+		CHECK_EQ_INT(open_for(gate, &vip, 10 * US_PER_S), 0);
 		(void) netns_run_until(ev, &lost.any, 0.05);
 		ok = CHECK_EQ_INT(lost.n, 0);
 		netns_run("%s", cases[i].command);
 		if (i == 0) {
-			CHECK_EQ_INT(nftgate_open(gate, &vip, US_PER_S), -ENOENT);
+			CHECK_EQ_INT(open_for(gate, &vip, US_PER_S), -ENOENT);
 			CHECK_EQ_INT(nftgate_open_until(gate, &vip, mono_now_us() + US_PER_S), -ENOENT);
 			CHECK_EQ_INT(nftgate_shut(gate, &vip), -ENOENT);
 		}
@@ -609,7 +615,7 @@ static pid_t stopped_owner(const struct addr *vip, int64_t timeout_us)
 		struct nftgate *gate = new_gate();
 
 		CHECK_EQ_INT(nftgate_guard(gate, vip), 0);
-		CHECK_EQ_INT(nftgate_open(gate, vip, timeout_us), 0);
+		CHECK_EQ_INT(open_for(gate, vip, timeout_us), 0);
 		(void) raise(SIGSTOP);
 		_exit(1);
 	}
@@ -655,7 +661,7 @@ static void test_owned(void)
 	gate = new_gate();
 	netns_run(OWNED);
 	CHECK(is_guarded(gate, &vip));
-	CHECK_EQ_INT(nftgate_open(gate, &vip, 20 * US_PER_S), 0);
+	CHECK_EQ_INT(open_for(gate, &vip, 20 * US_PER_S), 0);
 	nftgate_free(gate);
 	gate = new_gate();
 	CHECK(left_us(gate, &vip) > 10 * US_PER_S);
@@ -708,7 +714,7 @@ static void test_reset_gets_out(void)
 	char c;
 
 	CHECK_EQ_INT(nftgate_guard(gate, &vip), 0);
-	CHECK_EQ_INT(nftgate_open(gate, &vip, 10 * US_PER_S), 0);
+	CHECK_EQ_INT(open_for(gate, &vip, 10 * US_PER_S), 0);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CHECK_EQ_INT(bind(listener, (struct sockaddr *) &ss, len), 0);
 	CHECK_EQ_INT(listen(listener, 1), 0);

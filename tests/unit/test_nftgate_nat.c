@@ -17,6 +17,11 @@
 #include "tests/unit/netns.h"
 #include "tests/unit/sockets.h"
 
+static int open_for(struct nftgate *gate, const struct addr *addr, int64_t timeout_us)
+{
+	return nftgate_open_until(gate, addr, mono_now_us() + timeout_us);
+}
+
 #define TABLE "fairlead_test"
 #define VIP4 "10.9.0.5"
 #define VIP6 "fd00::5"
@@ -116,7 +121,7 @@ static void test_path(const struct path *p)
 	CHECK_EQ_INT(nftgate_new(ev, TABLE, &gate), 0);
 	CHECK_EQ_INT(nftgate_guard(gate, &vip), 0);
 	CHECK_EQ_INT(nftgate_add_link(gate, (int) if_nametoindex("va")), 0);
-	CHECK_EQ_INT(nftgate_open(gate, &vip, 60 * US_PER_S), 0);
+	CHECK_EQ_INT(open_for(gate, &vip, 60 * US_PER_S), 0);
 	client = reach(ns_b, p->vip, p->port, SOCKETS_WAIT_MS);
 	CHECK(client >= 0 && is_ready(listener, POLLIN, SOCKETS_WAIT_MS));
 	server = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -134,7 +139,7 @@ static void test_path(const struct path *p)
 
 	/* It resumes: what was under way arrives. */
 	set_address("add", p->vip);
-	CHECK_EQ_INT(nftgate_open(gate, &vip, 60 * US_PER_S), 0);
+	CHECK_EQ_INT(open_for(gate, &vip, 60 * US_PER_S), 0);
 	ok = CHECK(is_ready(server, POLLIN, SOCKETS_WAIT_MS)) && ok;
 	ok = CHECK(is_ready(client, POLLIN, SOCKETS_WAIT_MS)) && ok;
 	if (!ok)
@@ -161,7 +166,7 @@ static void test_source(const char *vip, const char *client)
 	CHECK_EQ_INT(nftgate_guard(gate, &addr), 0);
 	CHECK_EQ_INT(nftgate_add_link(gate, (int) if_nametoindex("va")), 0);
 	CHECK(reach(ns_pod, client, 8447, SILENCE_MS) < 0);
-	CHECK_EQ_INT(nftgate_open(gate, &addr, 60 * US_PER_S), 0);
+	CHECK_EQ_INT(open_for(gate, &addr, 60 * US_PER_S), 0);
 	pod = reach(ns_pod, client, 8447, SOCKETS_WAIT_MS);
 	CHECK(pod >= 0 && is_ready(on_client, POLLIN, SOCKETS_WAIT_MS));
 	client_end = accept4(on_client, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -199,7 +204,7 @@ static void test_other_links(void)
 	    "ip link set vm up && ip addr add 10.9.0.7/24 dev vm && ip route add 10.9.0.2 dev vm && "
 	    "ip neigh replace 10.9.0.2 lladdr " MAC_B " dev vm nud permanent");
 	CHECK(reach(ns_b, VIP4, to_pod->port, SILENCE_MS) < 0);
-	CHECK_EQ_INT(nftgate_open(gate, &vip, 60 * US_PER_S), 0);
+	CHECK_EQ_INT(open_for(gate, &vip, 60 * US_PER_S), 0);
 	fd = reach(ns_b, VIP4, to_pod->port, SOCKETS_WAIT_MS);
 	CHECK(fd >= 0);
 	(void) close(fd);
