@@ -9,7 +9,8 @@
  * another is made: a member that was busy or starting then may well answer now.
  *
  * Members are asked one after the other, those that do not lead first: HashKV holds up the
- * writes of the member that computes it.
+ * writes of the member that computes it. The first one is asked while the file is still read: the
+ * worker says which revision it is about to prove.
  */
 #include "etcdwatch/take/proof.h"
 
@@ -71,6 +72,9 @@ struct proof {
 	size_t n_witnesses;
 	size_t asked; /* the one that is being asked */
 	unsigned n_tries;
+	int64_t asked_revision; /* READING: the first witness is asked about this one; 0: not */
+	bool is_answered;       /* and this is its answer */
+	struct etcd_hashkv answer;
 	uint32_t theirs; /* READING_AGAIN: what it is to be */
 	struct proof_facts facts;
 	json_t *usage, *members;
@@ -234,17 +238,9 @@ static void ask_later(struct proof *p)
 		start_pause(p);
 }
 
-static void hashkv_cb(const struct etcd_outcome *outcome, const struct etcd_hashkv *hashkv,
-                      void *userdata)
+static void judge(struct proof *p, const struct etcd_hashkv *hashkv)
 {
-	struct proof *p = userdata;
-
-	p->call = NULL;
-	if (outcome->r == -EAGAIN) {
-		ask_later(p);
-	} else if (outcome->r < 0) {
-		ask_next(p, outcome->text);
-	} else if (hashkv->compact_revision < p->facts.compact_revision) {
+	if (hashkv->compact_revision < p->facts.compact_revision) {
 		ask_later(p);
 	} else if (hashkv->compact_revision > p->facts.compact_revision && p->facts.live_keys == 0) {
 		ask_next(p, "it has been compacted since, and no key is alive");
@@ -257,18 +253,52 @@ static void hashkv_cb(const struct etcd_outcome *outcome, const struct etcd_hash
 	}
 }
 
+static void hashkv_cb(const struct etcd_outcome *outcome, const struct etcd_hashkv *hashkv,
+                      void *userdata)
+{
+	struct proof *p = userdata;
+
+	p->call = NULL;
+	if (p->state == PROOF_READING) {
+		/* After an error it is asked again when the file has been read. */
+		p->is_answered = outcome->r == 0;
+		if (p->is_answered)
+			p->answer = *hashkv;
+		else
+			p->asked_revision = 0;
+	} else if (outcome->r == -EAGAIN) {
+		ask_later(p);
+	} else if (outcome->r < 0) {
+		ask_next(p, outcome->text);
+	} else {
+		judge(p, hashkv);
+	}
+}
+
+static int call_witness(struct proof *p, int64_t revision)
+{
+	return etcd_endpoint_hashkv(p->etcd, p->witnesses[p->asked].endpoint, revision,
+	                            (unsigned) (p->limit_us / US_PER_MS), hashkv_cb, p, &p->call);
+}
+
 static void ask(struct proof *p)
 {
-	int r;
-
-	if (p->asked == p->n_witnesses) {
+	if (p->asked == p->n_witnesses)
 		finish_compared(p);
-		return;
-	}
-	r = etcd_endpoint_hashkv(p->etcd, p->witnesses[p->asked].endpoint, p->facts.hashkv_revision,
-	                         (unsigned) (p->limit_us / US_PER_MS), hashkv_cb, p, &p->call);
-	if (r < 0)
+	else if (call_witness(p, p->facts.hashkv_revision) < 0)
 		ask_next(p, "it is not among the endpoints any more");
+}
+
+/* The file has been read; the first witness may have been asked. */
+static void ask_first(struct proof *p)
+{
+	if (p->asked_revision != p->facts.hashkv_revision) {
+		etcd_call_cancel(p->call);
+		p->call = NULL;
+		ask(p);
+	} else if (p->is_answered) {
+		judge(p, &p->answer);
+	}
 }
 
 static void add_witnesses(struct proof *p, const struct view *view, bool leaders)
@@ -326,6 +356,17 @@ static bool blames_file(const struct child_result *result)
 	return strcmp(code, "DIGEST") == 0 || strcmp(code, "TREE") == 0;
 }
 
+/* What the worker says before it reads: the revision that the file claims. */
+static void line_cb(const json_t *object, void *userdata)
+{
+	struct proof *p = userdata;
+	int64_t revision = number_of(object, "claims_revision");
+
+	if (revision > 0 && p->asked_revision == 0 && p->n_witnesses > 0 &&
+	    call_witness(p, revision) >= 0)
+		p->asked_revision = revision;
+}
+
 static void read_cb(const struct child_result *result, void *userdata)
 {
 	struct proof *p = userdata;
@@ -354,7 +395,7 @@ static void read_cb(const struct child_result *result, void *userdata)
 		return;
 	}
 	change_state(p, PROOF_ASKING);
-	ask(p);
+	ask_first(p);
 }
 
 int proof_start(struct ev_loop *ev, struct etcd *etcd, const struct proof_options *options,
@@ -381,6 +422,7 @@ int proof_start(struct ev_loop *ev, struct etcd *etcd, const struct proof_option
 	                read_cb, p, &p->child);
 	if (r < 0)
 		return r;
+	child_each_line(p->child, line_cb);
 	child_keep_doing(p->child, &p->doing);
 	*ret_proof = TAKE_PTR(p);
 	return 0;

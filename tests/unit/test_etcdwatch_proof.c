@@ -51,13 +51,15 @@ static void done_cb(const struct proof_result *result, void *userdata)
 
 /* --- members, and a worker --- */
 
-/* Says what is in the file `said`, or `again` when it reads for the second time, and how it was
- * called. It does not end while there is a file `hold`. */
+/* Says what is in the file `claims`, if there is one, then what is in `said`, or `again` when it
+ * reads for the second time, and how it was called. It does not end while there is a file `hold`.
+ */
 static void write_worker(void)
 {
 	CHECK(scratch_shell("cat >worker <<'END'\n"
 	                    "#!/bin/sh\n"
 	                    "cd %s && echo \"$*\" >>calls\n"
+	                    "[ -e claims ] && cat claims\n"
 	                    "while [ -e hold ]; do sleep 0.02; done\n"
 	                    "case \"$*\" in *--compacted*) f=again ;; *) f=said ;; esac\n"
 	                    "cat $f && grep -q '\"ok\":true' $f\n"
@@ -437,6 +439,38 @@ static void test_worker(void)
 	}
 }
 
+/* The first witness is asked while the file is read, about the revision that it claims. */
+static void test_asked_meanwhile(void)
+{
+	static const struct {
+		int claims;
+		bool fails; /* the member, at first */
+		unsigned n_asked;
+	} cases[] = {{40, false, 1}, {39, false, 2}, {40, true, 2}};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct view v;
+
+		begin();
+		v = usual();
+		CHECK(scratch_shell("touch hold && echo '{\"claims_revision\":%d}' >claims",
+		                    cases[i].claims));
+		if (cases[i].fails)
+			server_set(servers[2], SERVER_HASHKV,
+			           (struct server_rule){.code = GRPC_STATUS_UNAVAILABLE, .times = 1});
+		answer(2, OURS, 30);
+		CHECK_EQ_INT(start(&v, true), 0);
+		CHECK(is_asked(2));
+		(void) sync_run(ev, 30, NULL, 0);
+		CHECK_EQ_INT(got.n, 0);
+		CHECK(scratch_shell("rm hold"));
+		CHECK(sync_run(ev, WAIT_MS, &got.n, 1));
+		check_good("m2", "", "");
+		CHECK_EQ_INT(n_asked(2), cases[i].n_asked);
+		end();
+	}
+}
+
 static void test_no_worker(void)
 {
 	struct view v;
@@ -494,6 +528,7 @@ int main(void)
 	test_compacted_since();
 	test_compacted_and_empty();
 	test_worker();
+	test_asked_meanwhile();
 	test_no_worker();
 	test_free();
 	return check_result();
