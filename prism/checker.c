@@ -31,6 +31,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/printable.h"
 #include "base/spawn.h"
 
 /*
@@ -146,10 +147,7 @@ static bool evidence_of(const char *verdict, enum judge_evidence *ret_evidence)
 static void take_text(const char *text, char ret_text[static READYZ_REASON_MAX])
 {
 	(void) snprintf(ret_text, READYZ_REASON_MAX, "%s", text);
-	for (char *p = ret_text; *p != '\0'; p++) {
-		if (*p < ' ' || *p >= 0x7f)
-			*p = '?';
-	}
+	printable_ascii(ret_text);
 }
 
 static bool take_verdict(const json_t *json, struct checkermsg *m)

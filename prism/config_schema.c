@@ -12,6 +12,7 @@
 #include "base/conf_check.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/printable.h"
 
 #define MINUTES INT64_C(60) * US_PER_S
 #define HOURS INT64_C(3600) * US_PER_S
@@ -54,10 +55,8 @@ static const char *check_url_path(const char *text, char scratch[static CONF_SCR
 		return "does not begin with '/'";
 	if (strlen(text) > URL_PATH_BYTES_MAX)
 		return "is longer than 255 characters";
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p <= ' ' || *p >= 0x7f)
-			return "has a space or a character beyond ASCII";
-	}
+	if (!printable_is_word(text))
+		return "has a space or a character beyond ASCII";
 	return strchr(text, '#') != NULL ? "has a fragment" : NULL;
 }
 

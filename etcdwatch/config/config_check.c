@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/conf_check.h"
+#include "base/printable.h"
 #include "etcdwatch/config/bech32.h"
 #include "web/signature.h"
 
@@ -171,10 +172,8 @@ const char *config_check_arn(const char *text, char scratch[static CONF_SCRATCH_
 	*ret_hint = "such as arn:aws:iam::123456789012:role/etcd-backups";
 	if (strncmp(text, "arn:", 4) != 0 || strlen(text) > KMS_KEY_BYTES_MAX)
 		return "is not the ARN of a role";
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p <= ' ' || *p >= 0x7f)
-			return "has characters that no ARN has";
-	}
+	if (!printable_is_word(text))
+		return "has characters that no ARN has";
 	return NULL;
 }
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/printable.h"
 
 #define PREFIX_BYTES_MAX 128
 #define PORT_MAX 65535
@@ -172,10 +173,8 @@ const char *conf_parse_url(const char *text, struct conf_url *ret_url)
 		url.https = true;
 	else if (strncmp(text, "http://", 7) != 0)
 		return "does not begin with https:// or http://";
-	for (p = text; *p != '\0'; p++) {
-		if (*p <= ' ' || *p >= 0x7f)
-			return "has a space or a character beyond ASCII";
-	}
+	if (!printable_is_word(text))
+		return "has a space or a character beyond ASCII";
 	p = text + (url.https ? 8 : 7);
 	end = p + strcspn(p, "/?#");
 	wrong = parse_authority(p, end, &url, &bracketed);

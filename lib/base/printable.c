@@ -60,3 +60,20 @@ void printable_blank(char *text, size_t len)
 			text[++i] = ' ';
 	}
 }
+
+void printable_ascii(char *text)
+{
+	for (char *p = text; *p != '\0'; p++) {
+		if (*p < ' ' || *p >= 0x7f)
+			*p = '?';
+	}
+}
+
+bool printable_is_word(const char *text)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		if (*p <= ' ' || *p >= 0x7f)
+			return false;
+	}
+	return true;
+}

@@ -11,6 +11,12 @@
 /* Puts blanks for control characters: C0, DEL, and C1 as UTF-8 has it, in two bytes. */
 void printable_blank(char *text, size_t len);
 
+/* Puts '?' for all but visible ASCII and blanks. */
+void printable_ascii(char *text);
+
+/* Visible ASCII alone, and no blank: what can stand in a header. "" is. */
+bool printable_is_word(const char *text);
+
 /* Decodes one character of valid UTF-8 and says how many bytes it has. A stray byte is itself. */
 uint32_t printable_utf8_next(const char *text, size_t *ret_len);
 

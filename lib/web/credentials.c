@@ -17,6 +17,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/printable.h"
 #include "web/certificate.h"
 
 #define TOKEN_MAX_BYTES 65536
@@ -26,11 +27,7 @@
 /* What can stand in one header. */
 static bool is_token(const char *token)
 {
-	for (const char *p = token; *p != '\0'; p++) {
-		if ((unsigned char) *p <= 0x20 || (unsigned char) *p >= 0x7f)
-			return false;
-	}
-	return token[0] != '\0';
+	return token[0] != '\0' && printable_is_word(token);
 }
 
 int credentials_set_token(CURL *easy, const struct http_request *request,

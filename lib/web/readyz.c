@@ -5,6 +5,7 @@
  * characters passes. It must not need libcurl, so that who has only a name of a verdict can link
  * it.
  */
+#include "base/printable.h"
 #include "web/readyz.h"
 
 #include <stdio.h>
@@ -100,15 +101,6 @@ static void describe_status(const struct http_response *response, char *buf, siz
 		(void) snprintf(buf, size, "readyz %d", response->status);
 }
 
-/* libcurl's and OpenSSL's sentences quote names in the peer's certificate. */
-static void put_visible(char *text)
-{
-	for (char *p = text; *p != '\0'; p++) {
-		if (*p < ' ' || *p >= 0x7f)
-			*p = '?';
-	}
-}
-
 bool readyz_blames_etcd(const char *reason)
 {
 	return strstr(reason, " etcd") != NULL && strstr(reason, " shutdown") == NULL;
@@ -140,6 +132,7 @@ const char *readyz_describe(const struct http_response *response,
 		(void) snprintf(buf, READYZ_REASON_MAX, "not HTTP: %s", response->failure_text);
 		break;
 	}
-	put_visible(buf);
+	/* libcurl's and OpenSSL's sentences quote names in the peer's certificate. */
+	printable_ascii(buf);
 	return buf;
 }

@@ -15,6 +15,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/printable.h"
 #include "web/s3_priv.h"
 
 #define CONNECT_TIMEOUT_MS 10000
@@ -141,11 +142,7 @@ const char *s3_failure_name(enum s3_failure failure)
 /* What can stand in a header. */
 static bool is_visible(const char *text)
 {
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p <= ' ' || *p >= 0x7f)
-			return false;
-	}
-	return text[0] != '\0';
+	return text[0] != '\0' && printable_is_word(text);
 }
 
 static const char *check_keys(const struct s3_keys *k)
@@ -436,10 +433,7 @@ static void describe(struct s3 *s3, const struct s3_call *call)
 	hide(e->reason, s3->secret_key);
 	hide(e->reason, s3->session_token);
 	hide(e->reason, s3->customer_key);
-	for (char *p = e->reason; *p != '\0'; p++) {
-		if (*p < ' ' || *p >= 0x7f)
-			*p = '?';
-	}
+	printable_ascii(e->reason);
 }
 
 int s3_fail(struct s3 *s3, int r, enum s3_failure failure, const char *reason)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/macro.h"
+#include "base/printable.h"
 
 struct reading {
 	XML_Parser parser;
@@ -132,11 +133,8 @@ struct error_texts {
 
 static void put_visible(char *out, size_t size, const char *text)
 {
-	size_t n = 0;
-
-	for (; *text != '\0' && n + 1 < size; text++)
-		out[n++] = (char) (*text >= ' ' && *text < 0x7f ? *text : '?');
-	out[n] = '\0';
+	(void) snprintf(out, size, "%s", text);
+	printable_ascii(out);
 }
 
 static int error_element(const char *path, const char *text, void *userdata)

@@ -7,6 +7,7 @@
 #include "base/conf_check.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "base/printable.h"
 #include "netconf/config/config_priv.h"
 
 /* --- DHCPv4Config, DHCPv6Config --- */
@@ -331,10 +332,8 @@ static const char *check_url(const char *text, char scratch[static CONF_SCRATCH_
 		return "has no host";
 	if (memchr(host + 3, '@', strcspn(host + 3, "/?#")) != NULL)
 		return "has a user name in it";
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p <= ' ' || *p >= 0x7f)
-			return "has a space or a character beyond ASCII";
-	}
+	if (!printable_is_word(text))
+		return "has a space or a character beyond ASCII";
 	(void) scratch;
 	return NULL;
 }

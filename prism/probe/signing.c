@@ -21,6 +21,7 @@
 #include "base/fileio.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "prism/probe/kubeconfig.h"
 #include "web/http.h"
 #include "web/readyz.h"
@@ -59,10 +60,7 @@ static void fail(struct signing *s, const char *what, const char *why)
 {
 	AUTO(free) char *text = xasprintf("%s: %.*s", what, REASON_SHOWN, why);
 
-	for (char *p = text; *p != '\0'; p++) {
-		if (*p < ' ' || *p >= 0x7f)
-			*p = '?';
-	}
+	printable_ascii(text);
 	(void) fprintf(stderr, "fairlead: %s\n", text);
 	end(s, EXIT_FAILURE);
 }

@@ -13,18 +13,9 @@
 
 #include "base/jsonval.h"
 #include "base/mono.h"
+#include "base/printable.h"
 
 /* --- problem --- */
-
-/* Parts of sentences come from other programs and servers: only visible ASCII is kept. */
-
-static void put_visible(char *text)
-{
-	for (char *p = text; *p != '\0'; p++) {
-		if (*p < ' ' || *p >= 0x7f)
-			*p = '?';
-	}
-}
 
 static const char *problem_code_of(int r)
 {
@@ -64,7 +55,8 @@ void problem_note(struct problem *problem, const char *code, const char *fmt, ..
 		va_start(ap, fmt);
 		(void) vsnprintf(problem->reason, sizeof(problem->reason), fmt, ap);
 		va_end(ap);
-		put_visible(problem->reason);
+		/* Parts of it come from other programs and servers. */
+		printable_ascii(problem->reason);
 	}
 	(void) pthread_mutex_unlock(&lock);
 }

@@ -14,6 +14,7 @@
 #include "base/civil.h"
 #include "base/macro.h"
 #include "base/mem.h"
+#include "base/printable.h"
 #include "web/s3xml.h"
 
 #define PROFILE "default"
@@ -156,11 +157,7 @@ void awsfile_fini(struct awsfile *keys)
 /* What can stand in a header. */
 static bool is_visible(const char *text)
 {
-	for (const char *p = text; *p != '\0'; p++) {
-		if (*p <= ' ' || *p >= 0x7f)
-			return false;
-	}
-	return text[0] != '\0';
+	return text[0] != '\0' && printable_is_word(text);
 }
 
 /* `keys` are taken, or freed. */
