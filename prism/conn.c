@@ -80,6 +80,7 @@ static bool ended_in_order(const struct flow *flow)
 static void conclude(struct conn *c, size_t up, size_t down)
 {
 	struct conns_counts *counts = &c->host->counts;
+	bool asked = false;
 
 	counts->bytes_up += up;
 	counts->bytes_down += down;
@@ -91,11 +92,12 @@ static void conclude(struct conn *c, size_t up, size_t down)
 	flow_finish(&c->up, c->server.fd);
 	flow_finish(&c->down, c->client.fd);
 	if (up + down > 0) {
+		asked = up > 0 || c->asks;
 		c->asks = down == 0;
 		conn_host_moved(c);
 	}
 	if (down > 0)
-		pulse_hear(&c->upstream->pulse, c->born_us, c->moved_us);
+		pulse_hear(&c->upstream->pulse, asked, c->born_us, c->moved_us);
 	watch_both(c);
 }
 

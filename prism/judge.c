@@ -320,13 +320,16 @@ struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *
 
 void pulse_init(struct pulse *p)
 {
-	*p = (struct pulse){.failing_us = MONO_NEVER, .lost_us = MONO_NEVER};
+	*p = (struct pulse){.failing_us = MONO_NEVER, .lost_us = MONO_NEVER, .late_us = MONO_NEVER};
 }
 
-void pulse_hear(struct pulse *p, int64_t born_us, int64_t now_us)
+void pulse_hear(struct pulse *p, bool asked, int64_t born_us, int64_t now_us)
 {
-	if (now_us - born_us >= PULSE_HANDSHAKE_US)
-		p->heard_us = now_us;
+	if (now_us - born_us < PULSE_HANDSHAKE_US)
+		return;
+	p->heard_us = now_us;
+	if (asked)
+		p->replied_us = now_us;
 }
 
 void pulse_suspect(struct pulse *p, int64_t now_us)
@@ -371,6 +374,7 @@ static void forget_loss(struct pulse *p)
 	p->lost_us = MONO_NEVER;
 	p->is_proven = false;
 	p->blames_etcd = false;
+	p->late_us = MONO_NEVER;
 }
 
 /* Of another upstream only an answer to a probe tells of etcd, and one that is younger than what it
@@ -404,8 +408,12 @@ bool pulse_weigh(struct pulse *p, enum judge_evidence *evidence, const char **re
 		*evidence = JUDGE_PROBE_LATE;
 		*reason = NULL;
 		/* What it sends may be a log, which needs no etcd: its own word stands. */
-		if (!p->blames_etcd)
+		if (!p->blames_etcd) {
+			int64_t late_us = MIN(p->late_us, sent_us);
+
 			forget_loss(p);
+			p->late_us = late_us;
+		}
 		return true;
 	}
 	if (*evidence == JUDGE_PROBE_SILENT || *evidence == JUDGE_PROBE_UNREACHED) {
@@ -424,7 +432,7 @@ bool pulse_weigh(struct pulse *p, enum judge_evidence *evidence, const char **re
 	blames_etcd = *evidence == JUDGE_PROBE_NOT_READY && readyz_blames_etcd(*reason);
 	if (unanswered || blames_etcd) {
 		p->blames_etcd = p->blames_etcd || blames_etcd;
-		fail(p, sent_us, now_us);
+		fail(p, blames_etcd ? MIN(sent_us, p->late_us) : sent_us, now_us);
 		return true;
 	}
 	forget_loss(p);

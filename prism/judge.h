@@ -194,12 +194,14 @@ bool judge_is_usable(enum judge_state state); /* not UNVERIFIED, not UNTRUSTED *
 
 struct pulse {
 	int64_t heard_us;    /* when it last sent a client something; 0: never */
+	int64_t replied_us;  /* the same, to one that had asked */
 	int64_t answered_us; /* when a probe was last answered well; 0: never */
 	int64_t failing_us; /* when the first of the probes in a row that failed was sent; MONO_NEVER */
 	int64_t lost_us; /* an answer of another upstream after this proves it; MONO_NEVER: not lost */
 	bool needs_answer; /* to a probe: what it sends to clients proves nothing */
 	bool is_proven;
 	bool blames_etcd; /* one of those probes was answered so */
+	int64_t late_us;  /* when the first of those that had no answer before was sent; MONO_NEVER */
 	int64_t suspect_until_us;
 	int64_t told_since_us, told_until_us; /* suspected by another daemon */
 	bool excused;                         /* the last verdict came too late and did not count */
@@ -207,8 +209,8 @@ struct pulse {
 
 void pulse_init(struct pulse *pulse);
 
-/* bytes came from it on a connection that was made at born_us. */
-void pulse_hear(struct pulse *pulse, int64_t born_us, int64_t now_us);
+/* Bytes came from it on a connection that was made at born_us, whose client had asked, or not. */
+void pulse_hear(struct pulse *pulse, bool asked, int64_t born_us, int64_t now_us);
 
 void pulse_suspect(struct pulse *pulse, int64_t now_us);
 /* By another daemon of this node. */

@@ -236,9 +236,9 @@ void upstreams_doubt(struct upstreams *set, struct upstream *u, int64_t since_us
 {
 	struct entry *e = entry_of(u);
 
-	if (u->pulse.heard_us <= since_us)
+	if (u->pulse.replied_us <= since_us)
 		suspect(set, e);
-	/* What it sends to others may need no etcd, as logs: that puts its probe off no further. */
+	/* It answers others: that puts its probe off no further. */
 	else if (e->probed)
 		probing_hasten(set->probing, &e->slot,
 		               (struct judge_pause){.least_us = set->rules.quick_us});

@@ -98,8 +98,8 @@ void upstreams_release(struct upstreams *set, struct upstream *upstream);
 /* What a client's connection showed. */
 void upstreams_tell(struct upstreams *set, struct upstream *upstream, enum judge_evidence evidence,
                     const char *reason);
-/* A client has waited for it since then: it is suspected, and where another client was answered
- * meanwhile it is probed within rules.quick_us. */
+/* A client has waited for it since then: it is suspected, and where another client that had asked was
+ * answered meanwhile it is probed within rules.quick_us. */
 void upstreams_doubt(struct upstreams *set, struct upstream *upstream, int64_t since_us);
 /* took_us: until it was connected; rtt_us: of that, the time between the two machines. */
 void upstreams_tell_connected(struct upstreams *set, struct upstream *upstream, int64_t took_us,

@@ -3,6 +3,7 @@
  * All connections together: making room, closing those whose time has come, and a crowd of clients
  * and servers that do anything at any moment.
  */
+#include "prism/conn_host.h"
 #include "prism/conns.h"
 
 #include "tests/unit/connworld.h"
@@ -160,6 +161,31 @@ static void test_nobody_leaves_for_nothing_better(void)
 	CHECK_EQ_INT(upstreams_drain(w.upstreams, name, true), 0);
 	turn_for(ev, 1200 * US_PER_MS);
 	pair_speak(&w, &p);
+	pair_close(&p);
+	world_end(&w);
+}
+
+/* A client that waits for an answer, once for each wait; one that was answered does not. */
+static void test_a_wait_is_a_doubt(void)
+{
+	struct pulse *pulse;
+	int64_t since_us;
+	struct pair p;
+	struct world w;
+
+	world_new(&w, ev, "a");
+	p = pair_new(&w, 0);
+	pulse = &world_upstream(&w, 0)->pulse;
+	pair_speak(&w, &p);
+	turn_for(ev, 1000 * US_PER_MS);
+	CHECK_EQ_INT(pulse->suspect_until_us, 0);
+	since_us = mono_now_us();
+	world_say(p.client, "q", 1);
+	CHECK(TURN_UNTIL(ev, pulse->suspect_until_us != 0));
+	CHECK(pulse->suspect_until_us >= since_us + CONN_DOUBT_US + PULSE_SUSPECT_US);
+	pulse->suspect_until_us = 0;
+	turn_for(ev, 1000 * US_PER_MS);
+	CHECK_EQ_INT(pulse->suspect_until_us, 0);
 	pair_close(&p);
 	world_end(&w);
 }
@@ -519,6 +545,7 @@ int main(void)
 	    test_the_oldest_silent_one_makes_room,
 	    test_leaving_an_upstream,
 	    test_nobody_leaves_for_nothing_better,
+	    test_a_wait_is_a_doubt,
 	    test_limits,
 	    test_what_has_arrived_counts,
 	    test_all_are_to_go,

@@ -69,11 +69,11 @@ static void test_lost(void)
 		const char *verdicts;
 		bool lost;
 	} cases[] = {
-	    {"", false},     {"R", false},   {"S", true},    {"U", true},     {"SR", false},
-	    {"E", false},    {"EE", false},  {"EEE", true},  {"PP", false},   {"PPP", true},
-	    {"EPE", true},   {"ES", true},   {"ERE", false}, {"EERE", false}, {"TTT", false},
-	    {"EET", false},  {"H", false},   {"SH", false},  {"EHEE", true},  {"HHHH", false},
-	    {"EEER", false}, {"HEE", false},
+	    {"", false},     {"R", false},  {"S", true},    {"U", true},     {"SR", false},
+	    {"E", false},    {"EE", false}, {"EEE", true},  {"PP", false},   {"PPP", true},
+	    {"EPE", true},   {"ES", true},  {"ERE", false}, {"EERE", false}, {"TTT", false},
+	    {"EET", false},  {"H", false},  {"SH", false},  {"EHEE", true},  {"HHHH", false},
+	    {"EEER", false}, {"HE", false}, {"HEE", true},  {"HREE", false}, {"HHH", false},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -184,10 +184,14 @@ static void test_heard(void)
 	struct pulse p;
 
 	pulse_init(&p);
-	pulse_hear(&p, 500, 500 + PULSE_HANDSHAKE_US - 1);
+	pulse_hear(&p, true, 500, 500 + PULSE_HANDSHAKE_US - 1);
 	CHECK_EQ_INT(p.heard_us, 0);
-	pulse_hear(&p, 500, 500 + PULSE_HANDSHAKE_US);
+	pulse_hear(&p, true, 500, 500 + PULSE_HANDSHAKE_US);
 	CHECK_EQ_INT(p.heard_us, 500 + PULSE_HANDSHAKE_US);
+	CHECK_EQ_INT(p.replied_us, 500 + PULSE_HANDSHAKE_US);
+	pulse_hear(&p, false, 500, 501 + PULSE_HANDSHAKE_US);
+	CHECK_EQ_INT(p.heard_us, 501 + PULSE_HANDSHAKE_US);
+	CHECK_EQ_INT(p.replied_us, 500 + PULSE_HANDSHAKE_US);
 	/* What came before the probe was sent does not count. */
 	p.heard_us = SENT_US - 1;
 	CHECK_EQ_INT(weigh(&p, JUDGE_PROBE_SILENT, "none", TIMEOUT_US), JUDGE_PROBE_SILENT);

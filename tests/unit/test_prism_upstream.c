@@ -368,7 +368,7 @@ static void test_another_is_asked(void)
 	end_ready(3);
 
 	begin_ready("0 1", 2);
-	pulse_hear(&at(1)->pulse, 0, mono_now_us());
+	pulse_hear(&at(1)->pulse, true, 0, mono_now_us());
 	answer(0, JUDGE_PROBE_SILENT);
 	CHECK(at(0)->dead);
 	end_ready(2);
@@ -427,7 +427,7 @@ static void test_overloaded(void)
 {
 	begin_ready("0 1", 2);
 	for (int i = 0; i < 5; i++) {
-		pulse_hear(&at(0)->pulse, 0, mono_now_us());
+		pulse_hear(&at(0)->pulse, true, 0, mono_now_us());
 		answer(0, JUDGE_PROBE_SILENT);
 		answer(1, JUDGE_PROBE_READY);
 		CHECK(!at(0)->dead && at(0)->leaving_since_us == MONO_NEVER);
@@ -445,7 +445,7 @@ static void test_next_death_waits(void)
 	answer(1, JUDGE_PROBE_READY);
 	answer(0, JUDGE_PROBE_SILENT);
 	CHECK(at(0)->dead);
-	pulse_hear(&at(1)->pulse, 0, mono_now_us());
+	pulse_hear(&at(1)->pulse, true, 0, mono_now_us());
 	answer(2, JUDGE_PROBE_SILENT);
 	CHECK_EQ_INT(at(2)->judge.state, JUDGE_HUNG);
 	CHECK(!at(2)->dead);
@@ -458,13 +458,13 @@ static void test_late_verdict(void)
 {
 	begin_ready("0 1", 2);
 	turn_for(ev, 700 * US_PER_MS);
-	pulse_hear(&at(1)->pulse, 0, mono_now_us());
+	pulse_hear(&at(1)->pulse, true, 0, mono_now_us());
 	answer(0, JUDGE_PROBE_SILENT);
 	CHECK_EQ_INT(at(0)->judge.state, JUDGE_READY);
 	turn_for(ev, 20 * US_PER_MS);
 	CHECK_EQ_INT(count_probes(0), 3);
 	turn_for(ev, 700 * US_PER_MS);
-	pulse_hear(&at(1)->pulse, 0, mono_now_us());
+	pulse_hear(&at(1)->pulse, true, 0, mono_now_us());
 	answer(0, JUDGE_PROBE_SILENT);
 	CHECK_EQ_INT(at(0)->judge.state, JUDGE_HUNG);
 	CHECK(at(0)->dead);
@@ -564,7 +564,7 @@ static void test_heard_pace(void)
 	upstreams_take(set, at(0));
 	end_us = mono_now_us() + 2500 * US_PER_MS;
 	while (mono_now_us() < end_us) {
-		pulse_hear(&at(0)->pulse, 0, mono_now_us());
+		pulse_hear(&at(0)->pulse, true, 0, mono_now_us());
 		answer_all_for(JUDGE_PROBE_READY, 5 * US_PER_MS);
 	}
 	expect_pace(0, 399, 515);
@@ -586,14 +586,17 @@ static void test_doubt(void)
 	upstreams_take(set, at(0));
 	answer_all_for(JUDGE_PROBE_READY, 20 * US_PER_MS);
 	since_us = mono_now_us();
-	pulse_hear(&at(0)->pulse, 0, since_us + 1);
+	pulse_hear(&at(0)->pulse, true, 0, since_us + 1);
 	upstreams_doubt(set, at(0), since_us);
 	CHECK(!pulse_is_suspected(&at(0)->pulse, since_us));
 	/* But what others are sent puts the probe off no further. */
-	pulse_hear(&at(0)->pulse, 0, since_us + 60 * US_PER_S);
+	pulse_hear(&at(0)->pulse, true, 0, since_us + 60 * US_PER_S);
 	answer_all_for(JUDGE_PROBE_READY, (QUICK_MS + 30) * US_PER_MS);
 	CHECK_EQ_INT(n_fake_probes, 2);
+	/* A log or a watch is no answer. */
+	pulse_hear(&at(0)->pulse, false, 0, since_us + 61 * US_PER_S);
 	upstreams_doubt(set, at(0), since_us + 60 * US_PER_S);
+	CHECK(pulse_is_suspected(&at(0)->pulse, mono_now_us()));
 	answer_all_for(JUDGE_PROBE_READY, 5 * SUSPECT_MS * US_PER_MS);
 	/* It goes on to be asked quickly for a while. */
 	CHECK(n_fake_probes >= 5);
