@@ -99,14 +99,11 @@ size_t commands_jobs(struct control_request *request, const struct daemon *daemo
 
 /* --- those that are answered at once --- */
 
-static void jobs_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+static void jobs_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                    void *userdata)
 {
 	const struct commands *c = userdata;
 
-	if (argc != 0) {
-		control_fail(request, CONTROL_USAGE, "etcd snapshot jobs");
-		return;
-	}
 	for (size_t i = 0; i < daemon_n_jobs(c->daemon); i++) {
 		struct job_report report;
 		json_t *json;

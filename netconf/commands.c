@@ -29,12 +29,10 @@ static void reply_status(struct control_request *request, const struct daemon *d
 	control_ok(request);
 }
 
-static void status_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+static void status_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                      void *userdata)
 {
-	if (argc != 0)
-		control_fail(request, CONTROL_USAGE, "net status");
-	else
-		reply_status(request, userdata);
+	reply_status(request, userdata);
 }
 
 static void reply_lines(struct control_request *request, const json_t *lines)
@@ -68,16 +66,13 @@ static void fail(struct control_request *request, const struct daemon *daemon, i
 		control_fail(request, CONTROL_FAILED, "it cannot be written down: %s", strerror(-r));
 }
 
-static void diff_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+static void diff_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                    void *userdata)
 {
 	struct daemon *daemon = userdata;
 	json_t *lines = NULL;
 	int r;
 
-	if (argc != 0) {
-		control_fail(request, CONTROL_USAGE, "net diff");
-		return;
-	}
 	r = daemon_diff(daemon, &lines);
 	if (r < 0) {
 		if (r == -EUCLEAN)
@@ -341,33 +336,25 @@ static void confirm_fn(struct control_request *request, int argc, char **argv, v
 {
 	struct daemon *daemon = userdata;
 
-	if (argc > 1)
-		control_fail(request, CONTROL_USAGE, "net confirm [ID]");
-	else
-		answer(request, daemon, confirm(daemon, argc > 0 ? argv[0] : NULL),
-		       "the change is not at the point where it can be confirmed");
+	answer(request, daemon, confirm(daemon, argc > 0 ? argv[0] : NULL),
+	       "the change is not at the point where it can be confirmed");
 }
 
 static void rollback_fn(struct control_request *request, int argc, char **argv, void *userdata)
 {
 	struct daemon *daemon = userdata;
 
-	if (argc > 1)
-		control_fail(request, CONTROL_USAGE, "net rollback [ID]");
-	else
-		answer(request, daemon, abandon(daemon, argc > 0 ? argv[0] : NULL),
-		       "the change is being undone already");
+	answer(request, daemon, abandon(daemon, argc > 0 ? argv[0] : NULL),
+	       "the change is being undone already");
 }
 
-static void discard_fn(struct control_request *request, int argc, char **argv, void *userdata)
+static void discard_fn(struct control_request *request, int argc UNUSED, char **argv,
+                       void *userdata)
 {
 	struct daemon *daemon = userdata;
 
-	if (argc != 1)
-		control_fail(request, CONTROL_USAGE, "net discard ID");
-	else
-		answer(request, daemon, discard(daemon, argv[0]),
-		       "the change is not half undone: 'fairlead net rollback' undoes it");
+	answer(request, daemon, discard(daemon, argv[0]),
+	       "the change is not half undone: 'fairlead net rollback' undoes it");
 }
 
 void daemon_metrics(struct metrics *m, void *userdata)

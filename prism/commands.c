@@ -6,15 +6,12 @@
 
 #include "base/macro.h"
 
-static void status_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+static void status_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                      void *userdata)
 {
 	struct daemon *daemon = userdata;
 	struct report report;
 
-	if (argc != 0) {
-		control_fail(request, CONTROL_USAGE, "prism status");
-		return;
-	}
 	daemon_report(daemon, &report);
 	control_reply(request, report_overview_json(&report));
 	for (size_t i = 0; i < report.n_upstreams; i++)
@@ -33,16 +30,12 @@ static void reply_upstream(struct control_request *request, struct daemon *daemo
 	}
 }
 
-static void set_drained(struct control_request *request, int argc, char **argv,
-                        struct daemon *daemon, bool drained)
+static void set_drained(struct control_request *request, char **argv, struct daemon *daemon,
+                        bool drained)
 {
 	struct endpoint endpoint;
 	char name[ENDPOINT_TEXT_MAX];
 
-	if (argc != 1) {
-		control_fail(request, CONTROL_USAGE, "prism %sdrain UPSTREAM", drained ? "" : "un");
-		return;
-	}
 	/* However the address is written: an upstream's name is its one canonical form. */
 	if (endpoint_parse(argv[0], 0, &endpoint) < 0) {
 		control_fail(request, CONTROL_USAGE, "'%s' is not ADDRESS:PORT", argv[0]);
@@ -58,14 +51,15 @@ static void set_drained(struct control_request *request, int argc, char **argv,
 	control_ok(request);
 }
 
-static void drain_fn(struct control_request *request, int argc, char **argv, void *userdata)
+static void drain_fn(struct control_request *request, int argc UNUSED, char **argv, void *userdata)
 {
-	set_drained(request, argc, argv, userdata, true);
+	set_drained(request, argv, userdata, true);
 }
 
-static void undrain_fn(struct control_request *request, int argc, char **argv, void *userdata)
+static void undrain_fn(struct control_request *request, int argc UNUSED, char **argv,
+                       void *userdata)
 {
-	set_drained(request, argc, argv, userdata, false);
+	set_drained(request, argv, userdata, false);
 }
 
 /* Daemons that are not root's may say it: it decides when a probe is sent, and what an answer is
@@ -76,10 +70,6 @@ static void suspect_fn(struct control_request *request, int argc, char **argv, v
 	struct endpoint endpoint;
 	char name[ENDPOINT_TEXT_MAX] = "local";
 
-	if (argc < 1 || argc > 2) {
-		control_fail(request, CONTROL_USAGE, "prism suspect UPSTREAM|local [REASON]");
-		return;
-	}
 	if (strcmp(argv[0], "local") != 0) {
 		if (endpoint_parse(argv[0], 0, &endpoint) < 0) {
 			control_fail(request, CONTROL_USAGE, "'%s' is neither ADDRESS:PORT nor 'local'",

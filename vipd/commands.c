@@ -57,10 +57,6 @@ static void status_fn(struct control_request *request, int argc, char **argv, vo
 	const struct daemon *d = userdata;
 	const struct vip *one = argc == 1 ? find_vip(d, argv[0]) : NULL;
 
-	if (argc > 1) {
-		control_fail(request, CONTROL_USAGE, "vip status [ADDRESS]");
-		return;
-	}
 	if (argc == 1 && one == NULL) {
 		control_fail(request, CONTROL_NOTFOUND, "no VIP '%s' is configured on this node", argv[0]);
 		return;
@@ -161,14 +157,10 @@ static void move_fn(struct control_request *request, int argc, char **argv, void
 	}
 }
 
-static void set_hold(struct control_request *request, int argc, struct daemon *d, bool on_hold)
+static void set_hold(struct control_request *request, struct daemon *d, bool on_hold)
 {
 	int r;
 
-	if (argc != 0) {
-		control_fail(request, CONTROL_USAGE, "it takes no arguments");
-		return;
-	}
 	r = daemon_set_hold(d, on_hold);
 	if (r < 0)
 		control_fail(request, CONTROL_FAILED,
@@ -178,14 +170,16 @@ static void set_hold(struct control_request *request, int argc, struct daemon *d
 		control_ok(request);
 }
 
-static void hold_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+static void hold_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                    void *userdata)
 {
-	set_hold(request, argc, userdata, true);
+	set_hold(request, userdata, true);
 }
 
-static void unhold_fn(struct control_request *request, int argc, char **argv UNUSED, void *userdata)
+static void unhold_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
+                      void *userdata)
 {
-	set_hold(request, argc, userdata, false);
+	set_hold(request, userdata, false);
 }
 
 void daemon_metrics(struct metrics *m, void *userdata)
@@ -200,15 +194,12 @@ void daemon_metrics(struct metrics *m, void *userdata)
 	report_metrics(m, reports, n);
 }
 
-static void members_fn(struct control_request *request, int argc, char **argv UNUSED,
+static void members_fn(struct control_request *request, int argc UNUSED, char **argv UNUSED,
                        void *userdata)
 {
 	const struct daemon *d = userdata;
 
-	if (argc != 0)
-		control_fail(request, CONTROL_USAGE, "it takes no arguments");
-	else
-		memberquery_answer(d->members, request);
+	memberquery_answer(d->members, request);
 }
 
 static const struct control_command table[] = {

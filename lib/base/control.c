@@ -151,6 +151,25 @@ static const struct control_command *find_command(const struct control *control,
 	return found;
 }
 
+/* Can a command have so many words behind its own? What stands in brackets may be left out. Of
+ * alternatives (" | ") and of a list ("...") the command counts them itself. */
+static bool is_count_right(const char *usage, int n)
+{
+	int least = 0, most = 0, depth = 0;
+
+	if (strstr(usage, " | ") != NULL || strstr(usage, "...") != NULL)
+		return true;
+	for (const char *p = usage; *p != '\0'; p++) {
+		bool begins = p == usage || p[-1] == ' ';
+
+		depth += *p == '[' ? 1 : 0;
+		least += begins && depth == 0 ? 1 : 0;
+		most += begins ? 1 : 0;
+		depth -= *p == ']' ? 1 : 0;
+	}
+	return n >= least && n <= most;
+}
+
 /* The words are the handler's for as long as it runs; the client may be freed under it, and its
  * line with it. Hence the copy. */
 void control_run_line(struct control_request *request, const char *text, uid_t uid)
@@ -191,7 +210,10 @@ void control_run_line(struct control_request *request, const char *text, uid_t u
 		             command->words, (unsigned) uid);
 		return;
 	}
-	if (command->fn == NULL)
+	if (!is_count_right(command->usage, argc - n_words))
+		control_fail(request, CONTROL_USAGE, "%s%s%s", command->words,
+		             command->usage[0] != '\0' ? " " : "", command->usage);
+	else if (command->fn == NULL)
 		reply_metrics(request);
 	else
 		command->fn(request, argc - n_words, argv + n_words, control->userdata);

@@ -58,8 +58,10 @@ struct control_command {
 	const char *words; /* "vip status": one to three words */
 	bool changes;      /* root only */
 	control_fn fn;
-	const char *usage; /* what follows the words: "ADDRESS [to NODE]" or "" */
-	const char *help;  /* one sentence */
+	/* What follows the words: "ADDRESS [to NODE]" or "". So many words as it has are passed on, or
+	 * as it has outside of brackets, or between; others are refused. */
+	const char *usage;
+	const char *help; /* one sentence */
 };
 
 /* Makes the socket (replacing one that nobody serves; -EADDRINUSE if somebody does, -EEXIST if it

@@ -87,14 +87,16 @@ static void cmd_drain(struct control_request *request, int argc, char **argv, vo
 
 static const struct control_command prism_commands[] = {
     {"prism status", false, cmd_prism_status, "", ""},
-    {"prism drain", false, cmd_drain, "", ""},
-    {"prism undrain", false, cmd_drain, "", ""},
+    {"prism drain", false, cmd_drain, "UPSTREAM", ""},
+    {"prism undrain", false, cmd_drain, "UPSTREAM", ""},
     {"metrics", false, cmd_metrics, "", ""},
 };
 
 static const struct control_command commands[] = {
-    {"vip status", false, cmd_status, "", ""}, {"vip move", false, cmd_move, "", ""},
-    {"vip hold", false, cmd_ok, "", ""},       {"vip unhold", false, cmd_unhold, "", ""},
+    {"vip status", false, cmd_status, "[ADDRESS]", ""},
+    {"vip move", false, cmd_move, "ADDRESS [to NODE]", ""},
+    {"vip hold", false, cmd_ok, "", ""},
+    {"vip unhold", false, cmd_unhold, "", ""},
     {"metrics", false, cmd_metrics, "", ""},
 };
 

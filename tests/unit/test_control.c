@@ -100,7 +100,7 @@ static void cmd_file(struct control_request *request, int argc, char **argv, voi
 }
 
 static const struct control_command commands[] = {
-    {"vip", false, cmd_fail, "", "The shorter of two names."},
+    {"vip", false, cmd_fail, "[WORD]", "The shorter of two names."},
     {"vip echo", false, cmd_echo, "[WORD]...", "Says them again."},
     {"vip change", true, cmd_change, "", "Counts."},
     {"defer", false, cmd_defer, "", "Answers later."},
@@ -210,6 +210,11 @@ static void test_answers(void)
 	    {"vip\n", "error notfound no VIP 'a ok  '\n"},
 	    {"vip other\n", "error notfound no VIP 'a ok  '\n"},
 	    {"vip change\n", "ok\n"},
+	    /* As many words as its usage has. */
+	    {"vip one two\n", "error usage vip [WORD]\n"},
+	    {"vip change it\n", "error usage vip change\n"},
+	    {"flood\n", "error usage flood N\n"},
+	    {"flood 1 2\n", "error usage flood N\n"},
 	    {"\n", "error usage an empty line: 'help' lists the commands\n"},
 	    {"deferr\n", "error usage unknown command 'deferr': did you mean 'defer'?\n"},
 	    {"vpi ehco a\n", "error usage unknown command 'vpi ehco a': did you mean 'vip echo'?\n"},
@@ -219,7 +224,7 @@ static void test_answers(void)
 	    {"vip echo 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 "
 	     "32 33\n",
 	     "error usage more than 32 words\n"},
-	    {"help\n", "{\"command\":\"vip\",\"usage\":\"\",\"changes\":false,"
+	    {"help\n", "{\"command\":\"vip\",\"usage\":\"[WORD]\",\"changes\":false,"
 	               "\"help\":\"The shorter of two names.\"}\n"
 	               "{\"command\":\"vip echo\",\"usage\":\"[WORD]...\",\"changes\":false,"
 	               "\"help\":\"Says them again.\"}\n"
