@@ -225,25 +225,80 @@ static void member_changed_cb(bool leads, bool is_silent, bool in_doubt, void *u
 		suspect("the etcd member of this node does not answer", d);
 }
 
-static void health_changed_cb(size_t vip, const struct health_view *view, void *userdata)
-{
-	struct daemon *d = userdata;
+/* --- the probers: one for each different healthCheck among the VIPs --- */
 
-	vip_set_health(d->vips[vip], view);
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static bool others_are_ready_cb(size_t vip, void *userdata)
+static bool same_check(const struct config_health *a, const struct config_health *b)
 {
-	struct daemon *d = userdata;
-
-	return vip_others_are_ready(d->vips[vip]);
+	return a->awaits_ca == b->awaits_ca && same_text(a->url, b->url) &&
+	       same_text(a->server_name, b->server_name) && same_text(a->ca_file, b->ca_file) &&
+	       same_text(a->client_cert_file, b->client_cert_file) &&
+	       same_text(a->client_key_file, b->client_key_file) && a->interval_us == b->interval_us &&
+	       a->timeout_us == b->timeout_us && a->rise == b->rise && a->fall == b->fall;
 }
 
-static const struct probers_callbacks probers_callbacks = {
+static bool checks(const struct daemon_prober *p, size_t vip)
+{
+	const struct config_health *config = &p->daemon->config->vips[vip].policy.health;
+
+	return config->enabled && same_check(config, p->config);
+}
+
+static void health_changed_cb(const struct health_view *view, void *userdata)
+{
+	const struct daemon_prober *p = userdata;
+
+	for (size_t i = 0; i < p->daemon->n_vips; i++) {
+		if (checks(p, i))
+			vip_set_health(p->daemon->vips[i], view);
+	}
+}
+
+static bool others_are_ready_cb(void *userdata)
+{
+	const struct daemon_prober *p = userdata;
+	bool ready = false;
+
+	for (size_t i = 0; i < p->daemon->n_vips; i++)
+		ready = ready || (checks(p, i) && vip_others_are_ready(p->daemon->vips[i]));
+	return ready;
+}
+
+static void health_failed_cb(const char *reason, void *userdata)
+{
+	suspect(reason, ((const struct daemon_prober *) userdata)->daemon);
+}
+
+static const struct health_callbacks health_callbacks = {
     .changed = health_changed_cb,
     .others_are_ready = others_are_ready_cb,
-    .failed = suspect,
+    .failed = health_failed_cb,
 };
+
+static int make_probers(struct daemon *d)
+{
+	for (size_t i = 0; i < d->config->n_vips; i++) {
+		const struct config_health *config = &d->config->vips[i].policy.health;
+		struct daemon_prober *p = &d->probers[d->n_probers];
+		bool is_there = !config->enabled;
+		int r;
+
+		for (size_t k = 0; k < d->n_probers; k++)
+			is_there = is_there || checks(&d->probers[k], i);
+		if (is_there)
+			continue;
+		*p = (struct daemon_prober){.daemon = d, .config = config};
+		r = health_new(loop_ev(d->loop), config, &health_callbacks, p, &p->health);
+		if (r < 0)
+			return log_error_errno(r, "health_failed", "reason=\"cannot make the prober\"");
+		d->n_probers++;
+	}
+	return 0;
+}
 
 /* --- starting --- */
 
@@ -377,9 +432,9 @@ int daemon_new(struct service *service, struct config *config, struct daemon **r
 	d->lease = nodelease_new(loop_ev(loop), d->etcd, config->lease_ttl_us, d->keep.lease,
 	                         &lease_callbacks, d);
 	d->member = localmember_new(loop_ev(loop), d->etcd, d->rtnl, d->cluster, member_changed_cb, d);
-	r = probers_new(loop_ev(loop), config, &probers_callbacks, d, &d->probers);
+	r = make_probers(d);
 	if (r < 0)
-		return log_error_errno(r, "health_failed", "reason=\"cannot make the prober\"");
+		return r;
 	r = daemon_open_commands(d);
 	if (r < 0)
 		return log_error_errno(r, "control_failed", "dir=%s", d->runtime_dir);
@@ -397,7 +452,8 @@ void daemon_free(struct daemon *d)
 	daemon_end_fini(d);
 	ev_timer_stop(loop_ev(d->loop), &d->gate_again);
 	daemon_close_commands(d);
-	probers_free(d->probers);
+	for (size_t i = 0; i < d->n_probers; i++)
+		health_free(d->probers[i].health);
 	localmember_free(d->member);
 	nodelease_free(d->lease);
 	for (size_t i = 0; i < d->n_vips; i++)

@@ -62,6 +62,13 @@ enum daemon_phase {
 	DAEMON_ENDING,    /* all are off; the lease is being revoked */
 };
 
+/* Of the VIPs with this check. */
+struct daemon_prober {
+	struct daemon *daemon;
+	const struct config_health *config;
+	struct health *health;
+};
+
 struct daemon {
 	struct service *service;
 	struct loop *loop; /* the service's */
@@ -80,7 +87,8 @@ struct daemon {
 	struct clusterid *cluster;
 	struct nodelease *lease;
 	struct localmember *member;
-	struct probers *probers;
+	struct daemon_prober probers[CONFIG_VIPS_MAX];
+	size_t n_probers;
 	struct memberquery *members;
 	LIST_HEAD(, move) moves; /* that commands wait for */
 	ev_timer move_poll;      /* while there are any */

@@ -30,6 +30,7 @@ enum health_state {
 	HEALTH_GOOD,      /* `rise` good answers in a row */
 	HEALTH_BAD,       /* `fall` bad ones in a row */
 	HEALTH_UNCHECKED, /* the check is off, or waits for the CA's file */
+	HEALTH_STATES,
 };
 
 /* Good is what lives and can take connections; whether it is ready may be unknown. With
@@ -84,30 +85,10 @@ DEFINE_AUTO(struct health, health_free);
 
 enum health_state health_state(const struct health *health);
 const char *health_state_name(enum health_state state); /* "unknown", "good", "bad", "unchecked" */
+/* 0 or -EINVAL. */
+int health_state_parse(const char *name, enum health_state *ret_state);
 
 /* Why it is in this state, by the last answer that agrees with it: "readyz 500: etcd failed",
  * "connection refused", ... Valid until the next turn of the loop. */
 const char *health_reason(const struct health *health);
 int64_t health_since_us(const struct health *health);
-
-/*
- * The health probers of a node: one for each different healthCheck among the VIPs, so that several
- * VIPs with the same gate cost one probe.
- */
-
-struct probers;
-
-/* As those of a prober, for each VIP that it checks, by its index in config->vips. */
-struct probers_callbacks {
-	void (*changed)(size_t vip, const struct health_view *view, void *userdata);
-	bool (*others_are_ready)(size_t vip, void *userdata);
-	/* Once for each prober. */
-	void (*failed)(const char *reason, void *userdata);
-};
-
-/* config is borrowed until probers_free(). 0 or -errno. */
-int probers_new(struct ev_loop *ev, const struct config *config,
-                const struct probers_callbacks *callbacks, void *userdata,
-                struct probers **ret_probers);
-void probers_free(struct probers *probers);
-DEFINE_AUTO(struct probers, probers_free);

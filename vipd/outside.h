@@ -4,7 +4,7 @@
 /*
  * Can others reach the VIP at its owner? The owner's own check asks over loopback and does not see
  * a firewall in between. So each other node in the race connects to the VIP once a second
- * (outside_probe.c) and writes what it finds into its node key, when that changes; the owner counts
+ * (vip_outside.c) and writes what it finds into its node key, when that changes; the owner counts
  * and hands over (policy.h). Pure.
  *
  * A verdict names the epoch that it is about: one about a former owner does not count. A node that

@@ -22,7 +22,8 @@ static int health_class(enum health_state state)
 	case HEALTH_UNKNOWN:
 		return 1;
 	case HEALTH_BAD:
-		return 2;
+	case HEALTH_STATES:
+		break;
 	}
 	return 2;
 }

@@ -188,20 +188,6 @@ int record_owner_parse(const void *value, size_t len, struct record_owner *ret_o
 	return 0;
 }
 
-static int parse_health(const char *name, enum health_state *ret_state)
-{
-	static const enum health_state states[] = {HEALTH_UNKNOWN, HEALTH_GOOD, HEALTH_BAD,
-	                                           HEALTH_UNCHECKED};
-
-	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
-		if (strcmp(name, health_state_name(states[i])) == 0) {
-			*ret_state = states[i];
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 int record_node_parse(const void *value, size_t len, struct record_node *ret_node)
 {
 	AUTO(json_decref) json_t *object = load(value, len);
@@ -223,7 +209,7 @@ int record_node_parse(const void *value, size_t len, struct record_node *ret_nod
 	    failed_epoch > EPOCH_MAX || instance[0] == '\0' ||
 	    !copy_text(n.instance, sizeof(n.instance), instance))
 		return -EINVAL;
-	r = parse_health(health, &n.health);
+	r = health_state_parse(health, &n.health);
 	if (r < 0)
 		return r;
 	n.has_mac = mac != NULL;

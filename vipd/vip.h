@@ -23,10 +23,9 @@
 #include "vipd/config.h"
 #include "vipd/health.h"
 #include "vipd/hcloud.h"
-#include "vipd/history.h"
+#include "vipd/report.h"
 #include "vipd/keep.h"
 #include "vipd/onlink.h"
-#include "vipd/report.h"
 
 struct vip;
 

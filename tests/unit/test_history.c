@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which changes of the facts are moves, how long they took and how they are counted. */
-#include "vipd/history.h"
+#include "vipd/report.h"
 
 #include "base/macro.h"
 #include "base/mono.h"
