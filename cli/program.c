@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/cmdname.h"
+#include "base/words.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"

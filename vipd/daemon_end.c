@@ -11,7 +11,7 @@
 #include "base/loop.h"
 #include "base/macro.h"
 #include "base/mono.h"
-#include "base/options.h"
+#include "base/service.h"
 #include "net/nftgate.h"
 #include "vipd/nodekey.h"
 #include "vipd/policy.h"

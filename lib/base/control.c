@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cmdname.h"
 #include "base/loop.h"
 #include "base/mem.h"
 #include "base/metricsport.h"

@@ -19,3 +19,18 @@ int words_split(char *line, char **argv, size_t max);
 
 /* The line that splits into these words; the caller frees. -EINVAL for a control character. */
 int words_join(const char *const *words, size_t n, char **ret_line);
+
+/* --- names of commands, of one to three words ("vip status"), among the words that were typed: for
+ * the tables of the control sockets and of the CLI --- */
+
+#define CMDNAME_WORDS_MAX 3
+#define CMDNAME_TEXT_MAX 64
+
+/* How many of argv the name's own words cover; 0 when argv does not begin with the name. */
+int cmdname_match(const char *name, int argc, char *const *argv);
+
+/* What was typed, as far as it can be a name: its first words, cut at the size of the buffer. */
+const char *cmdname_typed(int argc, char *const *argv, char buf[static CMDNAME_TEXT_MAX]);
+
+/* The name that the first words most resemble; NULL when none does. */
+const char *cmdname_nearest(int argc, char *const *argv, const char *const *names, size_t n);

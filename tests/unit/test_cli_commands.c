@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/cmdname.h"
+#include "base/words.h"
 #include "base/mem.h"
 #include "tests/unit/clirun.h"
 
