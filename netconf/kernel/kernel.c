@@ -23,8 +23,8 @@
 #include "net/netlink.h"
 #include "netconf/kernel/decode.h"
 #include "netconf/kernel/encode.h"
-#include "netconf/kernel/linkask.h"
 #include "netconf/kernel/wireguard_netlink.h"
+#include "netconf/model/bond.h"
 
 /* A dump that changes disturb is made again so often. */
 #define OBSERVATIONS_MAX 8
@@ -114,15 +114,21 @@ static int fail(struct kernel *kernel, int r, const char *ours, const char *what
 
 /* --- observing --- */
 
+static struct message *get_link(uint16_t flags, int ifindex)
+{
+	const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC, .ifi_index = ifindex};
+	struct message *m = message_new();
+
+	message_begin(m, RTM_GETLINK, flags, &ifi, sizeof(ifi));
+	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	return m;
+}
+
 static int dump_links(struct kernel *kernel, struct decoder *decoder)
 {
-	static const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
-	AUTO(message_free) struct message *m = message_new();
-	int r;
+	AUTO(message_free) struct message *m = get_link(NLM_F_DUMP, 0);
+	int r = netlink_ask(kernel->nl, m, decoder_link, decoder);
 
-	message_begin(m, RTM_GETLINK, NLM_F_DUMP, &ifi, sizeof(ifi));
-	message_u32(m, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	r = netlink_ask(kernel->nl, m, decoder_link, decoder);
 	if (r == 0)
 		decoder_links_end(decoder);
 	return r;
@@ -205,6 +211,160 @@ int kernel_observe(struct kernel *kernel, struct model **ret_model)
 	return fail(kernel, r, NULL, "");
 }
 
+/* --- one link --- */
+
+struct seen {
+	struct link link;
+	struct decode_link_refs refs;
+};
+
+static void on_link(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct seen *seen = userdata;
+
+	link_fini(&seen->link);
+	if (nlh->nlmsg_type == RTM_NEWLINK)
+		(void) decode_link(nlh, &seen->link, &seen->refs);
+}
+
+/* By its name, or, NULL, by its number. The caller ends the link, also after a failure. */
+static int read_link(struct netlink *nl, const char *name, uint32_t ifindex, struct seen *ret_seen)
+{
+	AUTO(message_free) struct message *m = get_link(0, (int) ifindex);
+	int r;
+
+	if (name != NULL)
+		message_text(m, IFLA_IFNAME, name);
+	r = netlink_ask(nl, m, on_link, ret_seen);
+	return r == 0 && ret_seen->link.ifindex == 0 ? -ENODEV : r;
+}
+
+/* Its number, or -errno. */
+static int find_link(struct netlink *nl, const char *name, bool *ret_carrier)
+{
+	struct seen seen = {0};
+	int r = read_link(nl, name, 0, &seen);
+
+	if (r == 0) {
+		*ret_carrier = seen.link.carrier;
+		r = seen.link.ifindex;
+	}
+	link_fini(&seen.link);
+	return r;
+}
+
+/* --- whether it carries ---
+ *
+ * A bond in mode 802.3ad has its carrier before any of its ports moves a frame, and so has each of
+ * these ports. What LACP has come to is told with the port only, and for a moment, until the port
+ * has an aggregator, not at all: whether it has a say, the bond knows.
+ */
+
+static bool is_lacp_bond(const struct link *link)
+{
+	return link->bond != NULL && link->bond->values[BOND_MODE] == BOND_8023AD;
+}
+
+static bool has_agreed(const struct link *port)
+{
+	return port->lacp.is_known && link_carries(port);
+}
+
+static void on_port(const struct nlmsghdr *nlh, void *userdata)
+{
+	bool *any = userdata;
+	struct seen port = {0};
+
+	on_link(nlh, &port);
+	*any |= has_agreed(&port.link);
+	link_fini(&port.link);
+}
+
+static int any_port_has_agreed(struct netlink *nl, int bond)
+{
+	AUTO(message_free) struct message *m = get_link(NLM_F_DUMP, 0);
+	bool any = false;
+	int r;
+
+	message_u32(m, IFLA_MASTER, (uint32_t) bond);
+	r = netlink_ask(nl, m, on_port, &any);
+	return r < 0 ? r : any;
+}
+
+static int judge(struct netlink *nl, const struct seen *seen, struct seen *ret_master)
+{
+	int r;
+
+	if (!seen->link.carrier)
+		return 0;
+	if (is_lacp_bond(&seen->link))
+		return any_port_has_agreed(nl, seen->link.ifindex);
+	if (seen->refs.master == 0)
+		return 1;
+	r = read_link(nl, NULL, seen->refs.master, ret_master);
+	if (r < 0)
+		return r;
+	return !is_lacp_bond(&ret_master->link) || has_agreed(&seen->link);
+}
+
+static int carries(struct netlink *nl, const char *name)
+{
+	struct seen seen = {0}, master = {0};
+	int r = read_link(nl, name, 0, &seen);
+
+	if (r == 0)
+		r = judge(nl, &seen, &master);
+	link_fini(&master.link);
+	link_fini(&seen.link);
+	return r;
+}
+
+/* --- options of bonds --- */
+
+/* Kernel 5.10 has none of them; what is older is in all kernels that netconf runs on. */
+static const enum bond_option young[] = {BOND_LACP_ACTIVE, BOND_MISSED_MAX, BOND_NS_IP6_TARGET};
+
+/* Nothing is ever written: __rtnl_newlink() in net/core/rtnetlink.c, tried on 6.18. */
+int kernel_knows(struct netlink *nl, const char *kind, uint16_t attribute, bool is_nest)
+{
+	const struct ifinfomsg ifi = {.ifi_family = AF_UNSPEC};
+	struct nlattr *info, *data;
+	AUTO(message_free) struct message *m = message_new();
+	int r;
+
+	/* Without NLM_F_CREATE, in case that there is no such link after all. */
+	message_begin(m, RTM_NEWLINK, NLM_F_EXCL, &ifi, sizeof(ifi));
+	message_text(m, IFLA_IFNAME, "lo");
+	info = message_nest(m, IFLA_LINKINFO);
+	message_text(m, IFLA_INFO_KIND, kind);
+	data = message_nest(m, IFLA_INFO_DATA);
+	/* A number of no bytes; a nest may be empty, but its attributes have a header. */
+	message_bytes(m, attribute, "", is_nest ? 1 : 0);
+	message_end(m, data);
+	message_end(m, info);
+	r = netlink_ask(nl, m, NULL, NULL);
+	if (r == -ERANGE || r == -EINVAL)
+		return 1;
+	return r == -EEXIST || r == -ENODEV ? 0 : r == 0 ? -EPROTO : r;
+}
+
+/* A kernel without the kind of link says EEXIST, too: so one option that every kernel with bonds has
+ * is asked for first. */
+uint64_t kernel_bond_options_lacking(struct netlink *nl, uint64_t options, bool *ret_is_known)
+{
+	uint64_t lacking = 0;
+
+	*ret_is_known = kernel_knows(nl, "bond", IFLA_BOND_MODE, false) == 1;
+	for (size_t i = 0; *ret_is_known && i < ARRAY_SIZE(young); i++) {
+		const struct bond_option_info *info = &bond_options[young[i]];
+
+		if ((options & BOND_BIT(young[i])) != 0 &&
+		    kernel_knows(nl, "bond", info->attribute, info->type == BOND_IPV6) == 0)
+			lacking |= BOND_BIT(young[i]);
+	}
+	return lacking;
+}
+
 /* --- carrying out --- */
 
 static int ifindex_of(const char *name, void *userdata)
@@ -217,7 +377,8 @@ static int ifindex_of(const char *name, void *userdata)
 	found = tfind(&key, &kernel->numbers, compare_numbers);
 	if (found != NULL)
 		return (*found)->ifindex;
-	if (linkask_find(kernel->nl, name, &key.ifindex, &carrier) < 0)
+	key.ifindex = find_link(kernel->nl, name, &carrier);
+	if (key.ifindex < 0)
 		return 0;
 	(void) mem_expect(tsearch(xmemdup(&key, sizeof(key)), &kernel->numbers, compare_numbers));
 	return key.ifindex;
@@ -229,7 +390,7 @@ uint64_t kernel_bond_lacks(struct kernel *kernel, uint64_t options)
 	bool is_known;
 
 	if (asked != 0) {
-		kernel->bond_lacks |= linkask_bond_lacks(kernel->nl, asked, &is_known);
+		kernel->bond_lacks |= kernel_bond_options_lacking(kernel->nl, asked, &is_known);
 		if (is_known)
 			kernel->bond_asked |= asked;
 	}
@@ -238,16 +399,15 @@ uint64_t kernel_bond_lacks(struct kernel *kernel, uint64_t options)
 
 int kernel_carrier(struct kernel *kernel, const char *name)
 {
-	int ifindex, r;
-	bool carrier;
+	bool carrier = false;
+	int r = find_link(kernel->nl, name, &carrier);
 
-	r = linkask_find(kernel->nl, name, &ifindex, &carrier);
 	return r < 0 ? fail(kernel, r, NULL, "") : carrier;
 }
 
 int kernel_carries(struct kernel *kernel, const char *name)
 {
-	int r = linkask_carries(kernel->nl, name);
+	int r = carries(kernel->nl, name);
 
 	return r < 0 ? fail(kernel, r, NULL, "") : r;
 }

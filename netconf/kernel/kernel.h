@@ -16,6 +16,7 @@
 #include "netconf/plan/plan.h"
 
 struct kernel;
+struct netlink;
 
 /* ev may be NULL if nothing is monitored. 0 or -errno. */
 int kernel_new(struct ev_loop *ev, struct kernel **ret_kernel);
@@ -48,3 +49,21 @@ int kernel_carries(struct kernel *kernel, const char *link);
  * anybody, many changes at once; also after messages were lost. */
 typedef void (*kernel_changed_fn)(void *userdata);
 int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, void *userdata);
+
+/* --- for kernel.c and its tests --- */
+
+/*
+ * Of these options of bonds (BOND_BIT()s), those that the running kernel does not know. As long as
+ * bonds are a module that is not loaded, and for others than root, the kernel does not tell: 0.
+ * *ret_is_known says which it is.
+ *
+ * The kernel passes over an option that it does not know without an error. But what it knows it
+ * checks the length of, before it looks whether there is anything to be done. So it is asked to
+ * make a link that is there already, with an option that is too short: ERANGE or EINVAL is for the
+ * option, EEXIST for the link.
+ */
+uint64_t kernel_bond_options_lacking(struct netlink *nl, uint64_t options, bool *ret_is_known);
+
+/* 1: it has that attribute of links of this kind; 0: it has not; -errno: it does not say. For
+ * kernel_bond_options_lacking(), and for tests on kinds that every kernel has. */
+int kernel_knows(struct netlink *nl, const char *kind, uint16_t attribute, bool is_nest);

@@ -10,8 +10,8 @@
 #include <linux/veth.h>
 #include <poll.h>
 
+#include "net/netlink.h"
 #include "netconf/kernel/kernel.h"
-#include "netconf/kernel/linkask.h"
 #include "tests/unit/check.h"
 #include "tests/unit/netns.h"
 
@@ -583,13 +583,13 @@ static void check_bonds(struct netlink *nl)
 
 	if (system("ip link add b0 type bond 2>/dev/null") != 0)
 		return;
-	CHECK_EQ_INT(linkask_knows(nl, "bond", IFLA_BOND_MODE, false), 1);
-	CHECK_EQ_INT(linkask_knows(nl, "bond", NO_ATTRIBUTE, false), 0);
-	CHECK_EQ_INT(linkask_knows(nl, "bond", NO_ATTRIBUTE, true), 0);
+	CHECK_EQ_INT(kernel_knows(nl, "bond", IFLA_BOND_MODE, false), 1);
+	CHECK_EQ_INT(kernel_knows(nl, "bond", NO_ATTRIBUTE, false), 0);
+	CHECK_EQ_INT(kernel_knows(nl, "bond", NO_ATTRIBUTE, true), 0);
 	/* Kernels since 5.18 have all. */
-	CHECK_EQ_INT(linkask_bond_lacks(nl, young, &is_known), 0);
+	CHECK_EQ_INT(kernel_bond_options_lacking(nl, young, &is_known), 0);
 	CHECK(is_known);
-	CHECK_EQ_INT(linkask_knows(nl, "bond", IFLA_BOND_NS_IP6_TARGET, true), 1);
+	CHECK_EQ_INT(kernel_knows(nl, "bond", IFLA_BOND_NS_IP6_TARGET, true), 1);
 	CHECK_EQ_INT(system("ip link delete b0"), 0);
 }
 
@@ -604,10 +604,10 @@ static void test_what_it_knows(void)
 	netns_enter_new();
 	CHECK_EQ_INT(netlink_new(NULL, NETLINK_ROUTE, &nl), 0);
 	before = ip_says(all);
-	CHECK_EQ_INT(linkask_knows(nl, "bridge", IFLA_BR_VLAN_FILTERING, false), 1);
-	CHECK_EQ_INT(linkask_knows(nl, "veth", VETH_INFO_PEER, true), 1);
-	CHECK_EQ_INT(linkask_knows(nl, "bridge", NO_ATTRIBUTE, false), 0);
-	CHECK_EQ_INT(linkask_knows(nl, "bridge", NO_ATTRIBUTE, true), 0);
+	CHECK_EQ_INT(kernel_knows(nl, "bridge", IFLA_BR_VLAN_FILTERING, false), 1);
+	CHECK_EQ_INT(kernel_knows(nl, "veth", VETH_INFO_PEER, true), 1);
+	CHECK_EQ_INT(kernel_knows(nl, "bridge", NO_ATTRIBUTE, false), 0);
+	CHECK_EQ_INT(kernel_knows(nl, "bridge", NO_ATTRIBUTE, true), 0);
 	check_bonds(nl);
 	after = ip_says(all);
 	CHECK_EQ_STR(after, before);
