@@ -128,7 +128,8 @@ enum judge_evidence judge_evidence_of(enum readyz_verdict verdict)
 	return evidence[verdict];
 }
 
-bool judge_is_unanswered(enum judge_evidence evidence)
+/* A probe that got nothing from the upstream's machine or process. */
+static bool is_unanswered(enum judge_evidence evidence)
 {
 	return evidence == JUDGE_PROBE_SILENT || evidence == JUDGE_PROBE_UNREACHED ||
 	       evidence == JUDGE_PROBE_STALLED;
@@ -400,7 +401,7 @@ static void lose(struct pulse *p, int64_t sent_us, int64_t timeout_us)
 bool pulse_weigh(struct pulse *p, enum judge_evidence *evidence, const char **reason,
                  int64_t sent_us, int64_t timeout_us, int64_t now_us)
 {
-	bool unanswered = judge_is_unanswered(*evidence), blames_etcd;
+	bool unanswered = is_unanswered(*evidence), blames_etcd;
 
 	if (unanswered && is_excused(p, sent_us, timeout_us, now_us))
 		return false;

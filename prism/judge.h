@@ -154,8 +154,6 @@ struct judge_pause judge_pause(const struct judge *j, const struct judge_rules *
                                struct judge_place place);
 
 enum judge_evidence judge_evidence_of(enum readyz_verdict verdict);
-/* A probe that got nothing from the upstream's machine or process. */
-bool judge_is_unanswered(enum judge_evidence evidence);
 const char *judge_state_name(enum judge_state state); /* "ready", "not_ready", ... */
 bool judge_state_parse(const char *name, enum judge_state *ret_state);
 bool judge_is_usable(enum judge_state state); /* not UNVERIFIED, not UNTRUSTED */

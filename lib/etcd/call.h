@@ -3,7 +3,7 @@
 
 /*
  * One-shot calls: the deadline, the failover, the hedging and the one answer. The modules of the
- * API (kv.c, lease.c, ...) pack a request, say what kind of call it is, and unpack the answer.
+ * API (kv.c, cluster.c, ...) pack a request, say what kind of call it is, and unpack the answer.
  */
 
 #include <protobuf-c/protobuf-c.h>

@@ -311,7 +311,8 @@ SSL_CTX *pem_context(const struct pem *pem)
 	return TAKE_PTR(context);
 }
 
-grpc_channel_credentials *pem_credentials(const struct pem *pem)
+/* To be released by grpc_channel_credentials_release(). */
+static grpc_channel_credentials *pem_credentials(const struct pem *pem)
 {
 	grpc_ssl_pem_key_cert_pair pair = {.private_key = pem->key.text, .cert_chain = pem->cert.text};
 

@@ -44,9 +44,6 @@ bool pem_equal(const struct pem *a, const struct pem *b);
  * OpenSSL's reason in its queue: as where the policy of the machine wants longer keys. */
 SSL_CTX *pem_context(const struct pem *pem);
 
-/* The same for gRPC; released by grpc_channel_credentials_release(). */
-grpc_channel_credentials *pem_credentials(const struct pem *pem);
-
 struct channel;
 
 enum channel_state {

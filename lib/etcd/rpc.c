@@ -190,18 +190,6 @@ grpc_call *rpc_create_call(struct channel *channel, struct queue *queue, const c
 	                                deadline, NULL);
 }
 
-bool rpc_call_was_sent(grpc_call *call, struct channel *channel)
-{
-	char *peer = grpc_call_get_peer(call);
-	char *target = grpc_channel_get_target(channel_grpc(channel));
-	/* Until a connection takes the call, its peer is the channel's target; see url.c. */
-	bool sent = strcmp(peer, target) != 0 && strcmp(peer, "unknown") != 0;
-
-	gpr_free(peer);
-	gpr_free(target);
-	return sent;
-}
-
 bool rpc_read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret_bytes)
 {
 	grpc_byte_buffer_reader reader;
@@ -413,5 +401,12 @@ void rpc_cancel(struct rpc *rpc)
 
 bool rpc_was_sent(const struct rpc *rpc)
 {
-	return rpc_call_was_sent(rpc->call, rpc->channel);
+	char *peer = grpc_call_get_peer(rpc->call);
+	char *target = grpc_channel_get_target(channel_grpc(rpc->channel));
+	/* Until a connection takes the call, its peer is the channel's target; see url.c. */
+	bool sent = strcmp(peer, target) != 0 && strcmp(peer, "unknown") != 0;
+
+	gpr_free(peer);
+	gpr_free(target);
+	return sent;
 }

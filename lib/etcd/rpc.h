@@ -67,9 +67,6 @@ void rpc_metadata_release(grpc_metadata *list, size_t n);
 grpc_call *rpc_create_call(struct channel *channel, struct queue *queue, const char *method,
                            int64_t timeout_us);
 
-/* A request that gRPC never gave to a connection has not been carried out. */
-bool rpc_call_was_sent(grpc_call *call, struct channel *channel);
-
 /* All of a received buffer in one piece, which the caller unrefs; false if it is damaged. */
 bool rpc_read_buffer(grpc_byte_buffer *buffer, grpc_slice *ret_bytes);
 
@@ -102,5 +99,6 @@ void rpc_cancel(struct rpc *rpc);
 /* Cancels, but done will run, and tells whether it was sent after all. */
 void rpc_withdraw(struct rpc *rpc);
 
-/* It may have reached the server by now. */
+/* It may have reached the server by now; one that gRPC never gave to a connection has not been
+ * carried out. */
 bool rpc_was_sent(const struct rpc *rpc);
