@@ -19,7 +19,7 @@
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "web/http.h"
+#include "web/webask.h"
 
 #define TIMEOUT_MS 5000
 #define BODY_BYTES_MAX ((size_t) 64 << 10)
@@ -38,55 +38,30 @@ struct health_words {
 	struct options_list endpoints;
 };
 
-/* One answer, copied. */
-struct answer {
-	int status; /* 0: none came */
-	char *body;
-	char *failure;
-};
-
-static void answer_fini(struct answer *answer)
+/* With a status of 0 none came, and the body is why. */
+static struct webask_answer ask(const struct health_words *w, const char *method,
+                                const char *endpoint, const char *path)
 {
-	free(answer->body);
-	free(answer->failure);
-}
-
-static void on_answer(const struct http_response *response, void *userdata)
-{
-	struct answer *answer = userdata;
-
-	answer->status = response->status;
-	answer->body = xstrndup(response->body != NULL ? response->body : "", response->body_len);
-	answer->failure = xstrdup(response->failure_text);
-}
-
-static void ask(const struct health_words *w, const char *method, const char *url,
-                struct answer *ret)
-{
-	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
-	struct http *http = NULL;
-	struct http_req *req = NULL;
-	const struct http_request request = {
+	AUTO(free) char *url = xasprintf("%s%s", endpoint, path);
+	const struct webask_request request = {
 	    .method = method,
 	    .url = url,
 	    .body = strcmp(method, "GET") == 0 ? NULL : "{}",
+	    .https = true,
 	    .ca_file = w->ca_file,
-	    .client_cert_file = w->cert_file,
-	    .client_key_file = w->key_file,
+	    .cert_file = w->cert_file,
+	    .key_file = w->key_file,
 	    .timeout_ms = TIMEOUT_MS,
 	    .max_body_bytes = BODY_BYTES_MAX,
 	};
-	int r = http_new(ev, &http);
+	struct webask_answer answer = {0};
+	char error[WEBASK_ERROR_MAX] = "";
 
-	*ret = (struct answer){0};
-	if (r == 0)
-		r = http_send(http, &request, on_answer, ret, &req);
-	if (r < 0)
-		ret->failure = xasprintf("'%s': %s", url, strerror(-r));
-	else
-		(void) ev_run(ev, 0);
-	http_free(http);
-	ev_loop_destroy(ev);
+	if (webask(&request, error, &answer) < 0) {
+		free(answer.body);
+		answer = (struct webask_answer){.body = xstrdup(error)};
+	}
+	return answer;
 }
 
 /* --- the member --- */
@@ -103,39 +78,31 @@ static uint64_t number_of(const json_t *object, const char *key)
 /* The header of its status, if it is the member that is looked for; else NULL, and why. */
 static json_t *find_at(const struct health_words *w, uint64_t id, const char *endpoint, char **why)
 {
-	AUTO(free) char *url = xasprintf("%s" STATUS_PATH, endpoint);
-	struct answer answer;
-	json_t *object, *header = NULL;
+	struct webask_answer answer = ask(w, "POST", endpoint, STATUS_PATH);
+	AUTO(free) char *body = answer.body;
+	json_t *object = answer.status == 200 ? json_loads(body, 0, NULL) : NULL, *header = NULL;
 
-	ask(w, "POST", url, &answer);
-	object = answer.status == 200 ? json_loads(answer.body, 0, NULL) : NULL;
 	free(*why);
 	if (object == NULL && answer.status != 0)
 		*why = xasprintf("%s answers with status %d", endpoint, answer.status);
 	else if (object == NULL)
-		*why = xasprintf("%s does not answer: %s", endpoint, answer.failure);
+		*why = xasprintf("%s does not answer: %s", endpoint, body);
 	else
 		*why = xasprintf("%s is another member", endpoint);
 	if (number_of(json_object_get(object, "header"), "member_id") == id)
 		header = json_incref(json_object_get(object, "header"));
 	json_decref(object);
-	answer_fini(&answer);
 	return header;
 }
 
 static bool is_healthy(const struct health_words *w, const char *endpoint, char **why)
 {
-	AUTO(free) char *url = xasprintf("%s" HEALTH_PATH, endpoint);
-	struct answer answer;
-	bool healthy;
+	struct webask_answer answer = ask(w, "GET", endpoint, HEALTH_PATH);
+	AUTO(free) char *body = answer.body;
+	bool healthy = answer.status == 200;
 
-	ask(w, "GET", url, &answer);
-	healthy = answer.status == 200;
 	free(*why);
-	*why = healthy ? NULL
-	               : xasprintf("%s has no quorum yet (%s)", endpoint,
-	                           answer.status != 0 ? answer.body : answer.failure);
-	answer_fini(&answer);
+	*why = healthy ? NULL : xasprintf("%s has no quorum yet (%s)", endpoint, body);
 	return healthy;
 }
 
@@ -189,18 +156,16 @@ static json_t *list(const struct health_words *w)
 	json_t *members = NULL;
 
 	for (size_t i = 0; members == NULL && i < w->endpoints.n; i++) {
-		AUTO(free) char *url = xasprintf("%s" LIST_PATH, w->endpoints.values[i]);
-		struct answer answer;
-		json_t *object = NULL;
+		struct webask_answer answer;
+		json_t *object;
 
 		if (!is_healthy(w, w->endpoints.values[i], &why))
 			continue;
-		ask(w, "POST", url, &answer);
-		if (answer.status == 200)
-			object = json_loads(answer.body, 0, NULL);
+		answer = ask(w, "POST", w->endpoints.values[i], LIST_PATH);
+		object = answer.status == 200 ? json_loads(answer.body, 0, NULL) : NULL;
 		members = members_of(object);
 		json_decref(object);
-		answer_fini(&answer);
+		free(answer.body);
 	}
 	return json_pack("{s:o}", "members", members != NULL ? members : json_null());
 }

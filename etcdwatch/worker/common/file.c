@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdarg.h>
@@ -62,7 +63,24 @@ int room_check(const char *path, uint64_t need_bytes, struct problem *problem, c
 	                   purpose, need_bytes, free_bytes, directory);
 }
 
-/* --- treerm --- */
+/* --- trees --- */
+
+#define TREE_FDS 16
+
+static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
+                      struct FTW *ftw UNUSED)
+{
+	return remove(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int file_remove_tree(const char *path)
+{
+	int r = nftw(path, remove_one, TREE_FDS, FTW_DEPTH | FTW_PHYS);
+
+	if (r == -1)
+		r = errno == ENOENT ? 0 : -errno;
+	return r;
+}
 
 /*
  * Only the top is asked whose it is. If it is ours and others may not write into it, then they
@@ -161,6 +179,31 @@ int infile_open(const char *path, struct problem *problem, int *ret_fd, mode_t *
 	return 0;
 }
 
+int file_feed(int fd, uint64_t max_bytes, struct sink *sink, uint64_t *ret_bytes)
+{
+	AUTO(free) char *buffer = xcalloc(1, BUFFER_BYTES);
+	uint64_t n_bytes = 0;
+	int r = 0;
+
+	while (r == 0 && n_bytes < max_bytes) {
+		ssize_t n = read(fd, buffer, (size_t) MIN(max_bytes - n_bytes, (uint64_t) BUFFER_BYTES));
+
+		if (cancel_is_wanted())
+			return -ECANCELED;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			r = n < 0 ? -errno : 0;
+			break;
+		}
+		n_bytes += (uint64_t) n;
+		r = sink_write(sink, buffer, (size_t) n);
+	}
+	if (ret_bytes != NULL)
+		*ret_bytes = n_bytes;
+	return r;
+}
+
 int infile_feed(int fd, const char *path, const char *step, struct sink *sink,
                 struct problem *problem)
 {
@@ -241,10 +284,6 @@ static int outfile_finish(struct sink *sink)
 	return 0;
 }
 
-static void outfile_sink_free(struct sink *sink UNUSED)
-{
-}
-
 static char *temporary_name(const char *path)
 {
 	AUTO(free) char *copy = xstrdup(path);
@@ -267,7 +306,7 @@ static struct outfile *file_new(const char *path, struct problem *problem)
 {
 	struct outfile *file = NEW0(struct outfile);
 
-	file->sink = (struct sink){outfile_write, outfile_finish, outfile_sink_free};
+	file->sink = (struct sink){outfile_write, outfile_finish, sink_free_nothing};
 	file->path = xstrdup(path);
 	file->temporary = temporary_name(path);
 	file->fd = -1;

@@ -28,6 +28,10 @@ int room_common_bytes(const char *directory, uint64_t *ret_bytes);
 int room_check(const char *path, uint64_t need_bytes, struct problem *problem, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
+/* Removes a file or a tree; links in it are removed, not followed. 0, also when nothing is there, or
+ * -errno. For places that nobody else may write to: it goes by paths. */
+int file_remove_tree(const char *path);
+
 /* Removes a directory and what is in it, by descriptors: whoever may write above it cannot lead it
  * elsewhere. Links are removed, not followed. */
 
@@ -43,6 +47,10 @@ int treerm(int holder, const char *name);
 /* Opens a regular file. */
 int infile_open(const char *path, struct problem *problem, int *ret_fd, mode_t *ret_mode,
                 uint64_t *ret_bytes);
+
+/* That many bytes from where the descriptor stands, or to its end, to the sink, which is not
+ * finished. -ECANCELED, or what else the system or the sink says. ret_bytes: how many; or NULL. */
+int file_feed(int fd, uint64_t max_bytes, struct sink *sink, uint64_t *ret_bytes);
 
 /* All of it from where the descriptor stands; the sink is not finished. `path` is for sentences. It
  * tells how far it is, as `step` (result.h; static). */

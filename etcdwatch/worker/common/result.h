@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "base/macro.h"
 
 /*
@@ -55,6 +56,8 @@ void problem_note_errno(struct problem *problem, int r, const char *fmt, ...) PR
 /* Takes the two signals, and ignores SIGPIPE. */
 void cancel_watch(void);
 bool cancel_is_wanted(void);
+
+DEFINE_AUTO(json_t, json_decref);
 
 /* Takes the object. */
 void result_line(json_t *object);

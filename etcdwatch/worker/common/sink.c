@@ -32,14 +32,10 @@ static int memory_finish(struct sink *sink)
 	return 0;
 }
 
-static void memory_free(struct sink *sink UNUSED)
-{
-}
-
 void memsink_init(struct memsink *memory, char *text, size_t size)
 {
 	*memory = (struct memsink){
-	    .sink = {memory_write, memory_finish, memory_free}, .text = text, .size = size};
+	    .sink = {memory_write, memory_finish, sink_free_nothing}, .text = text, .size = size};
 }
 
 /* --- tap --- */

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/macro.h"
 #include "etcdwatch/worker/common/result.h"
 #include "web/digest.h"
 
@@ -31,6 +32,16 @@ static inline int sink_write(struct sink *sink, const void *data, size_t len)
 static inline int sink_finish(struct sink *sink)
 {
 	return sink->finish(sink);
+}
+
+/* For a sink that has nothing to do then. */
+static inline int sink_finish_nothing(struct sink *sink UNUSED)
+{
+	return 0;
+}
+
+static inline void sink_free_nothing(struct sink *sink UNUSED)
+{
 }
 
 static inline void sink_free(struct sink *sink)

@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,30 +39,12 @@
 /* A lock on the directory that holds it tells whether somebody is at work in there; the kernel
  * gives it back when that process ends. */
 
-#define OPEN_DIRECTORIES_MAX 16
-
 struct workroom {
 	char *base;
 	char *path;
 	int lock; /* of base */
 	bool is_made;
 };
-
-/* --- removing --- */
-
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-                      struct FTW *ftw UNUSED)
-{
-	return remove(path);
-}
-
-/* Links are removed, not followed. */
-static int remove_tree(const char *path)
-{
-	if (nftw(path, remove_one, OPEN_DIRECTORIES_MAX, FTW_DEPTH | FTW_PHYS) < 0 && errno != ENOENT)
-		return -errno;
-	return 0;
-}
 
 /* --- the directory that holds it --- */
 
@@ -99,7 +80,7 @@ static struct workroom *room_new(const char *base)
 
 static int clear(struct workroom *room, struct problem *problem)
 {
-	int r = remove_tree(room->path);
+	int r = file_remove_tree(room->path);
 
 	return r < 0 ? problem_set_errno(problem, r, "cannot remove '%s', which an earlier drill left",
 	                                 room->path)
@@ -132,7 +113,7 @@ void workroom_free(struct workroom *room)
 	if (room == NULL)
 		return;
 	if (room->is_made)
-		(void) remove_tree(room->path);
+		(void) file_remove_tree(room->path);
 	/* While it is locked: nobody can have begun in there. */
 	if (room->is_made)
 		(void) rmdir(room->base);

@@ -103,8 +103,9 @@ static int ask_for(const struct etcdask *ask, const char *what, struct webask_re
                    struct problem *problem, json_t **ret_object)
 {
 	char error[WEBASK_ERROR_MAX];
+	AUTO(json_decref) json_t *object = NULL;
+	AUTO(free) char *body = NULL;
 	struct webask_answer answer;
-	json_t *object;
 	int r;
 
 	request->authorization = ask->token;
@@ -113,15 +114,12 @@ static int ask_for(const struct etcdask *ask, const char *what, struct webask_re
 	r = webask(request, error, &answer);
 	if (r < 0)
 		return problem_set(problem, r, CODE, "etcd does not answer %s: %s", what, error);
+	body = answer.body;
 	object = json_loadb(answer.body, answer.body_len, 0, NULL);
-	if (answer.status != 200 || !json_is_object(object)) {
-		r = refuse(what, &answer, object, problem);
-		json_decref(object);
-	} else {
-		*ret_object = object;
-	}
-	free(answer.body);
-	return r;
+	if (answer.status != 200 || !json_is_object(object))
+		return refuse(what, &answer, object, problem);
+	*ret_object = TAKE_PTR(object);
+	return 0;
 }
 
 static int64_t integer_of(const json_t *object, const char *key)
@@ -140,7 +138,7 @@ int etcdask_version(const struct etcdask *ask, struct problem *problem,
 	AUTO(free) char *url = xasprintf("%s/version", ask->client_url);
 	struct webask_request request = {.method = "GET", .url = url};
 	const char *version;
-	json_t *object;
+	AUTO(json_decref) json_t *object = NULL;
 	int r;
 
 	r = ask_for(ask, "for its version", &request, problem, &object);
@@ -148,7 +146,6 @@ int etcdask_version(const struct etcdask *ask, struct problem *problem,
 		return r;
 	version = json_string_value(json_object_get(object, "etcdserver"));
 	(void) snprintf(ret_version, ETCDASK_VERSION_MAX, "%s", version != NULL ? version : "unknown");
-	json_decref(object);
 	return 0;
 }
 
@@ -168,7 +165,7 @@ static int ask_hashkv(const struct etcdask *ask, int64_t revision, struct proble
 static int ask_newest_hashkv(const struct etcdask *ask, int64_t revision, struct problem *problem,
                              json_t **ret_object)
 {
-	json_t *object;
+	AUTO(json_decref) json_t *object = NULL;
 	int64_t newest;
 	int r;
 
@@ -176,14 +173,12 @@ static int ask_newest_hashkv(const struct etcdask *ask, int64_t revision, struct
 	if (r < 0)
 		return r;
 	newest = integer_of(json_object_get(object, "header"), "revision");
-	if (newest != revision) {
-		json_decref(object);
+	if (newest != revision)
 		return problem_set(problem, -ESTALE, CODE,
 		                   "etcd has compacted revision %" PRId64 ", and is at %" PRId64
 		                   " by now: its HashKV cannot be asked for",
 		                   revision, newest);
-	}
-	*ret_object = object;
+	*ret_object = TAKE_PTR(object);
 	return 0;
 }
 
@@ -192,7 +187,7 @@ int etcdask_hashkv(const struct etcdask *ask, int64_t revision, struct problem *
 {
 	struct problem refused = {0};
 	int64_t compact_revision;
-	json_t *object;
+	AUTO(json_decref) json_t *object = NULL;
 	int r;
 
 	r = ask_hashkv(ask, revision, &refused, &object);
@@ -207,7 +202,6 @@ int etcdask_hashkv(const struct etcdask *ask, int64_t revision, struct problem *
 	    .hash = (uint32_t) integer_of(object, "hash"),
 	    .compact_revision = compact_revision > 0 ? compact_revision : -1,
 	};
-	json_decref(object);
 	return 0;
 }
 
@@ -218,7 +212,7 @@ int etcdask_alarms(const struct etcdask *ask, struct problem *problem, size_t *r
 	struct webask_request request = {.method = "POST", .url = url, .body = "{\"action\":\"GET\"}"};
 	const json_t *alarms;
 	const char *first;
-	json_t *object;
+	AUTO(json_decref) json_t *object = NULL;
 	int r;
 
 	r = ask_for(ask, "for its alarms", &request, problem, &object);
@@ -228,7 +222,6 @@ int etcdask_alarms(const struct etcdask *ask, struct problem *problem, size_t *r
 	first = json_string_value(json_object_get(json_array_get(alarms, 0), "alarm"));
 	(void) snprintf(ret_first, ETCDASK_ALARM_MAX, "%s", first != NULL ? first : "");
 	*ret_n = json_array_size(alarms);
-	json_decref(object);
 	return 0;
 }
 
@@ -250,13 +243,10 @@ bool etcdask_is_healthy(const struct etcdask *ask)
 {
 	struct etcdask soon = *ask;
 	struct problem unwanted = {0};
-	json_t *object;
+	AUTO(json_decref) json_t *object = NULL;
 
 	soon.deadline_us = MIN(soon.deadline_us, mono_now_us() + HEALTH_TIMEOUT_US);
-	if (ask_range(&soon, "", xstrdup("{\"key\":\"AA==\"}"), &unwanted, &object) < 0)
-		return false;
-	json_decref(object);
-	return true;
+	return ask_range(&soon, "", xstrdup("{\"key\":\"AA==\"}"), &unwanted, &object) == 0;
 }
 
 int etcdask_count(const struct etcdask *ask, int64_t revision, struct problem *problem,
@@ -266,7 +256,7 @@ int etcdask_count(const struct etcdask *ask, int64_t revision, struct problem *p
 	char *words = xasprintf("{\"key\":\"AA==\",\"range_end\":\"AA==\",\"count_only\":true,"
 	                        "\"revision\":\"%" PRId64 "\"}",
 	                        revision);
-	json_t *object;
+	AUTO(json_decref) json_t *object = NULL;
 	int r;
 
 	r = ask_range(ask, "how many keys it has", words, problem, &object);
@@ -274,7 +264,6 @@ int etcdask_count(const struct etcdask *ask, int64_t revision, struct problem *p
 		return r;
 	*ret_count = integer_of(object, "count");
 	*ret_current = integer_of(json_object_get(object, "header"), "revision");
-	json_decref(object);
 	return 0;
 }
 
@@ -301,13 +290,9 @@ int etcdask_get(const struct etcdask *ask, struct bytes key, int64_t revision,
 {
 	AUTO(free) char *name = base64_encode(key.data, key.len);
 	char *words = xasprintf("{\"key\":\"%s\",\"revision\":\"%" PRId64 "\"}", name, revision);
-	json_t *object;
+	AUTO(json_decref) json_t *object = NULL;
 	int r;
 
 	r = ask_range(ask, "for a key", words, problem, &object);
-	if (r < 0)
-		return r;
-	r = take_kv(object, problem, ret_kv);
-	json_decref(object);
-	return r;
+	return r < 0 ? r : take_kv(object, problem, ret_kv);
 }

@@ -10,6 +10,7 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
+#include "etcdwatch/worker/common/file.h"
 #include "etcdwatch/worker/common/sink.h"
 #include "etcdwatch/worker/store/s3target.h"
 
@@ -237,8 +238,6 @@ int recordfolders_list(struct s3 *s3, const char *prefix, struct recordfolders *
 /* Of pieces in a row the bytes are compared by the last manifest, which has the digest of all
  * before it. */
 
-#define READ_BYTES ((size_t) 1 << 17)
-
 enum verdict {
 	OURS,
 	OTHER,   /* ours, of other bytes */
@@ -247,25 +246,17 @@ enum verdict {
 
 static int hash_file(const char *path, uint64_t n_bytes, char ret_sha256[static DIGEST_HEX_MAX])
 {
-	AUTO(digest_free) struct digest *digest = digest_new(DIGEST_SHA256);
-	AUTO(free) uint8_t *buffer = xcalloc(1, READ_BYTES);
+	struct tap_result result = {0};
+	AUTO(sink_free) struct sink *tap = tap_new(NULL, &result);
 	AUTO(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : file_feed(fd, n_bytes, tap, NULL);
 
-	if (fd < 0)
-		return -errno;
-	while (n_bytes > 0) {
-		ssize_t n = read(fd, buffer, (size_t) MIN(n_bytes, (uint64_t) READ_BYTES));
-
-		if (cancel_is_wanted())
-			return -ECANCELED;
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -ENODATA;
-		digest_update(digest, buffer, (size_t) n);
-		n_bytes -= (uint64_t) n;
-	}
-	(void) digest_finish_hex(digest, ret_sha256);
+	if (r < 0)
+		return r;
+	(void) sink_finish(tap);
+	if (result.n_bytes < n_bytes)
+		return -ENODATA;
+	memcpy(ret_sha256, result.sha256, sizeof(result.sha256));
 	return 0;
 }
 

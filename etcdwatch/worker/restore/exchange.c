@@ -108,18 +108,10 @@ const char *exchange_new_path(const struct exchange *x)
 
 /* --- trees --- */
 
-static int remove_one(const char *path, const struct stat *st UNUSED, int type UNUSED,
-                      struct FTW *ftw UNUSED)
-{
-	return remove(path) < 0 && errno != ENOENT ? -errno : 0;
-}
-
 static int remove_tree(const char *path, struct problem *problem)
 {
-	int r = nftw(path, remove_one, TREE_FDS, FTW_DEPTH | FTW_PHYS);
+	int r = file_remove_tree(path);
 
-	if (r == -1)
-		r = errno == ENOENT ? 0 : -errno;
 	return r < 0 ? problem_set_errno(problem, r, "cannot remove '%s'", path) : 0;
 }
 

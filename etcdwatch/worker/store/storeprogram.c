@@ -244,10 +244,6 @@ static int lister_finish(struct sink *sink)
 	return l->len > 0 ? take_line(l) : 0;
 }
 
-static void sink_free_nothing(struct sink *sink UNUSED)
-{
-}
-
 static void lister_fini(struct lister *l)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -353,16 +349,11 @@ static int taker_write(struct sink *sink, const void *data, size_t len)
 	return r;
 }
 
-static int finish_nothing(struct sink *sink UNUSED)
-{
-	return 0;
-}
-
 static int program_get(struct s3 *s3, const char *key, uint64_t offset, s3_data_fn data,
                        void *userdata, struct s3_object *ret_object)
 {
 	struct run run = {.verb = VERB_DOWNLOAD, .key = key};
-	struct taker taker = {.sink = {taker_write, finish_nothing, sink_free_nothing},
+	struct taker taker = {.sink = {taker_write, sink_finish_nothing, sink_free_nothing},
 	                      .data = data,
 	                      .userdata = userdata,
 	                      .skip = offset};
@@ -424,7 +415,7 @@ static int program_put(struct s3 *s3, const char *key, const struct s3_piece *pi
 	                               (uint64_t) UPLOAD_MS_MAX),
 	};
 	/* What it prints is of no interest. */
-	struct taker nothing = {.sink = {taker_write, finish_nothing, sink_free_nothing},
+	struct taker nothing = {.sink = {taker_write, sink_finish_nothing, sink_free_nothing},
 	                        .skip = UINT64_MAX};
 	AUTO(sink_free) struct sink *filter = NULL;
 	int r;
@@ -445,7 +436,7 @@ static int program_put(struct s3 *s3, const char *key, const struct s3_piece *pi
 static int program_delete(struct s3 *s3, const char *key)
 {
 	struct run run = {.verb = VERB_DELETE, .key = key, .stall_ms = LIST_MS};
-	struct taker nothing = {.sink = {taker_write, finish_nothing, sink_free_nothing},
+	struct taker nothing = {.sink = {taker_write, sink_finish_nothing, sink_free_nothing},
 	                        .skip = UINT64_MAX};
 	AUTO(sink_free) struct sink *filter = NULL;
 	int r;
