@@ -12,6 +12,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/printable.h"
+#include "cli/common/cli.h"
 
 /* ECMA-48, "select graphic rendition". */
 #define GOOD "\033[32m"
@@ -232,14 +233,30 @@ void table_print_safe(FILE *out, const char *text)
 	}
 }
 
+static void PRINTF_LIKE(3, 0) print_line(FILE *out, const char *before, const char *fmt, va_list ap)
+{
+	AUTO(free) char *text = xvasprintf(fmt, ap);
+
+	(void) fputs(before, out);
+	table_print_safe(out, text);
+	(void) fputc('\n', out);
+}
+
 void table_line(FILE *out, const char *fmt, ...)
 {
-	AUTO(free) char *text = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
-	text = xvasprintf(fmt, ap);
+	print_line(out, "", fmt, ap);
 	va_end(ap);
-	table_print_safe(out, text);
-	(void) fputc('\n', out);
+}
+
+int cli_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(stderr, "fairlead: ", fmt, ap);
+	va_end(ap);
+	return CLI_FAILED;
 }

@@ -71,5 +71,8 @@ size_t table_width(const char *text);
 /* A line with the same care for control characters, also in `fmt`: one line. */
 void table_line(FILE *out, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* The same on standard error, behind "fairlead: ". Returns CLI_FAILED. */
+int cli_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
 /* One line of text with the same care for control characters; no newline is added. */
 void table_print_safe(FILE *out, const char *text);

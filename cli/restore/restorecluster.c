@@ -123,13 +123,10 @@ static int learn(struct acting *a)
 
 	if (code != CLI_OK || a->is_over)
 		return code;
-	if (a->state == NULL) {
-		(void) fprintf(stderr,
-		               "fairlead: no node that was reached (%s) knows of a restore of the whole "
-		               "cluster%s\n",
-		               o->nodes, strcmp(o->nodes, "all") == 0 ? ": name the nodes" : "");
-		return CLI_FAILED;
-	}
+	if (a->state == NULL)
+		return cli_fail("no node that was reached (%s) knows of a restore of the whole "
+		                "cluster%s",
+		                o->nodes, strcmp(o->nodes, "all") == 0 ? ": name the nodes" : "");
 	without = json_object_get(a->state, "without");
 	for (size_t i = 0; i < json_array_size(without); i++)
 		texts_add(&a->without, "%s", json_string_value(json_array_get(without, i)));
@@ -264,18 +261,15 @@ static int prepare(struct acting *a, uint64_t who)
 	if (a->r->plan == NULL) {
 		AUTO(free) char *names = restorenodes_names(&a->nodes, who);
 
-		(void) fprintf(stderr,
-		               "fairlead: %s %s not prepared: repeat the command with the snapshot and "
-		               "--resume, or go back with --back\n",
-		               names, strchr(names, ',') != NULL ? "are" : "is");
-		return CLI_FAILED;
+		return cli_fail("%s %s not prepared: repeat the command with the snapshot and "
+		                "--resume, or go back with --back",
+		                names, strchr(names, ',') != NULL ? "are" : "is");
 	}
 	if (a->r->options.wish.source_is_local) {
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0 || fstat(fd, &st) < 0 || st.st_size == 0 ||
 		    (data = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED) {
-			(void) fprintf(stderr, "fairlead: cannot read '%s': %s\n", path, strerror(errno));
-			return CLI_FAILED;
+			return cli_fail("cannot read '%s': %s", path, strerror(errno));
 		}
 	}
 	prepare_words(a, &words);
@@ -530,12 +524,9 @@ static int run(struct acting *a)
 	if (code != CLI_OK || a->is_over)
 		return code;
 	next = restorenodes_next(&a->nodes, o->back);
-	if (next.step == RESTORE_NOTHING && !o->resume && !o->back) {
-		(void) fputs("fairlead: the restore of this token is done already on all nodes: leave "
-		             "--token away, or choose another one\n",
-		             stderr);
-		return CLI_FAILED;
-	}
+	if (next.step == RESTORE_NOTHING && !o->resume && !o->back)
+		return cli_fail("the restore of this token is done already on all nodes: leave "
+		                "--token away, or choose another one");
 	mind_unread(a);
 	restorecluster_print_plan(a->r, &a->nodes, &a->without);
 	if (next.step > RESTORE_NOTHING)

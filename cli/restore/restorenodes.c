@@ -506,10 +506,8 @@ static int ask(const struct restorenodes *nodes, uint64_t who, json_t *said)
 
 static int refuse(const char *node, const char *why)
 {
-	table_line(stderr,
-	           "fairlead: %s: %s; see the log of etcd there, then repeat the command with --resume",
-	           node, why);
-	return CLI_FAILED;
+	return cli_fail("%s: %s; see the log of etcd there, then repeat the command with --resume",
+	                node, why);
 }
 
 int restorehealth_wait(const struct restorenodes *nodes, struct restorehealth *health)

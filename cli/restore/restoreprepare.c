@@ -143,9 +143,8 @@ static int receive(const char *path)
 	}
 	if (r == 0)
 		return CLI_OK;
-	(void) fprintf(stderr, "fairlead: cannot write the snapshot from standard input to '%s': %s\n",
-	               path, strerror(-r));
-	return CLI_FAILED;
+	return cli_fail("cannot write the snapshot from standard input to '%s': %s", path,
+	                strerror(-r));
 }
 
 /* --- the state --- */
@@ -172,9 +171,7 @@ static int note(struct restoring *r, struct restorestate *state, json_t *service
 
 	if (fields == NULL) {
 		json_decref(without);
-		(void) fputs("fairlead: the worker does not say what it made: is it of another version?\n",
-		             stderr);
-		return CLI_FAILED;
+		return cli_fail("the worker does not say what it made: is it of another version?");
 	}
 	for (size_t i = 0; i < r->options.without.n; i++)
 		(void) json_array_append_new(without, json_string(r->options.without.items[i]));
@@ -229,11 +226,9 @@ static int check_runner(const struct restoring *r, const json_t *services)
 		if (!json_is_true(json_object_get(service, "unit")) ||
 		    !json_is_true(json_object_get(service, "etcd")) || !restoreunit_is_stopped(name))
 			continue;
-		(void) fprintf(stderr,
-		               "fairlead: etcd runs, and the unit '%s' does not run it: name the unit that "
-		               "does (--unit), or stop etcd on this node\n",
-		               name);
-		return CLI_FAILED;
+		return cli_fail("etcd runs, and the unit '%s' does not run it: name the unit that "
+		                "does (--unit), or stop etcd on this node",
+		                name);
 	}
 	return CLI_OK;
 }
@@ -280,11 +275,9 @@ static int check_access(struct restoring *r)
 	}
 	if (code != CLI_OK || is_found || !is_asked)
 		return code;
-	(void) fputs("fairlead: no endpoint of EtcdClientConfig leads to the member on this node, so "
-	             "the restored one could not be checked: add this node's own endpoint, "
-	             "https://127.0.0.1:2379\n",
-	             stderr);
-	return CLI_FAILED;
+	return cli_fail("no endpoint of EtcdClientConfig leads to the member on this node, so "
+	                "the restored one could not be checked: add this node's own endpoint, "
+	                "https://127.0.0.1:2379");
 }
 
 static int make(struct restoring *r, json_t **ret_made)

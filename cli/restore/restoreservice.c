@@ -22,6 +22,7 @@
 #include "base/spawn.h"
 #include "cli/common/cli.h"
 #include "cli/common/fields.h"
+#include "cli/common/table.h"
 #include "cli/restore/restorestate.h"
 
 /* --- restoreunit --- */
@@ -69,9 +70,8 @@ static int systemctl_or_say(const char *command, const char *option, const char 
 
 	if (status == 0)
 		return CLI_OK;
-	(void) fprintf(stderr, "fairlead: 'systemctl %s%s%s' failed (exit code %d)\n", command,
-	               unit != NULL ? " " : "", unit != NULL ? unit : "", status);
-	return CLI_FAILED;
+	return cli_fail("'systemctl %s%s%s' failed (exit code %d)", command, unit != NULL ? " " : "",
+	                unit != NULL ? unit : "", status);
 }
 
 /* A property of a unit, "" where systemd does not tell it; to be freed. */
@@ -159,11 +159,9 @@ static int check_drop_in(const char *unit, const char *path)
 
 	if (strstr(paths, path) != NULL)
 		return CLI_OK;
-	(void) fprintf(stderr,
-	               "fairlead: systemd does not read '%s' for the unit '%s', so it cannot be kept "
-	               "stopped: name the unit as 'systemctl show -p Id %s' does (--unit)\n",
-	               path, unit, unit);
-	return CLI_FAILED;
+	return cli_fail("systemd does not read '%s' for the unit '%s', so it cannot be kept "
+	                "stopped: name the unit as 'systemctl show -p Id %s' does (--unit)",
+	                path, unit, unit);
 }
 
 static int restoreunit_hold(const char *unit)
@@ -237,12 +235,9 @@ static int add_manifest(json_t *services, const char *directory, const char *fil
 
 	if (access(manifest, F_OK) != 0 && access(held, F_OK) != 0)
 		return CLI_OK;
-	if (access(manifest, F_OK) == 0 && access(held, F_OK) == 0) {
-		(void) fprintf(stderr,
-		               "fairlead: both '%s' and '%s' exist: remove the one that is out of date\n",
-		               manifest, held);
-		return CLI_FAILED;
-	}
+	if (access(manifest, F_OK) == 0 && access(held, F_OK) == 0)
+		return cli_fail("both '%s' and '%s' exist: remove the one that is out of date", manifest,
+		                held);
 	(void) json_array_append_new(services,
 	                             json_pack("{s:s, s:s, s:s, s:b}", "name", file, "manifest",
 	                                       manifest, "held", held, "etcd", (int) is_etcd));
@@ -322,11 +317,8 @@ static int move_manifest(const char *from, const char *to)
 	/* It was moved before an interruption. */
 	if (access(from, F_OK) != 0 && access(to, F_OK) == 0)
 		return CLI_OK;
-	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) < 0) {
-		(void) fprintf(stderr, "fairlead: cannot rename '%s' to '%s': %s\n", from, to,
-		               strerror(errno));
-		return CLI_FAILED;
-	}
+	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) < 0)
+		return cli_fail("cannot rename '%s' to '%s': %s", from, to, strerror(errno));
 	r = file_sync_directory_of(to);
 	if (r == 0)
 		r = file_sync_directory_of(from);

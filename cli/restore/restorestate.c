@@ -65,12 +65,10 @@ static const char *lacks(const json_t *object)
 
 static int refuse_damaged(const struct restorestate *state, const char *what)
 {
-	(void) fprintf(stderr,
-	               "fairlead: %s is damaged (%s), so the phase of the restore on this node is not "
-	               "known: see whether etcd runs and which data directory it has, then remove "
-	               "the file\n",
-	               state->path, what);
-	return CLI_FAILED;
+	return cli_fail("%s is damaged (%s), so the phase of the restore on this node is not "
+	                "known: see whether etcd runs and which data directory it has, then remove "
+	                "the file",
+	                state->path, what);
 }
 
 int restorestate_explain(const char *what, const char *path, int r)
@@ -142,10 +140,8 @@ static int lock(struct restorestate *state, const char *dir)
 		return restorestate_explain("open", path, -errno);
 	if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
 		return CLI_OK;
-	(void) fputs("fairlead: another command of this restore is at work on this node: wait until "
-	             "it ends\n",
-	             stderr);
-	return CLI_FAILED;
+	return cli_fail("another command of this restore is at work on this node: wait until "
+	                "it ends");
 }
 
 int restorestate_open(const char *dir, bool to_write, struct restorestate **ret_state)
@@ -200,13 +196,10 @@ int restorestate_advance(struct restorestate *state, enum restore_phase phase)
 	AUTO(free) char *text = NULL;
 	int r;
 
-	if (!restorephase_allows(state->phase, phase)) {
-		(void) fprintf(stderr,
-		               "fairlead: the restore on this node is in the phase '%s', which '%s' does "
-		               "not follow: fairlead etcd restore status\n",
-		               restorephase_name(state->phase), restorephase_name(phase));
-		return CLI_FAILED;
-	}
+	if (!restorephase_allows(state->phase, phase))
+		return cli_fail("the restore on this node is in the phase '%s', which '%s' does "
+		                "not follow: fairlead etcd restore status",
+		                restorephase_name(state->phase), restorephase_name(phase));
 	if (phase == RESTORE_NONE)
 		return remove_file(state);
 	state->phase = phase;
@@ -338,11 +331,9 @@ int restoreclaim_read(const char *dir, json_t **ret_claim)
 	claim = r == 0 ? json_loadb(text, len, 0, NULL) : NULL;
 	if (r == 0 && field_string(claim, "id")[0] == '\0') {
 		json_decref(claim);
-		(void) fprintf(stderr,
-		               "fairlead: %s is damaged: see that no other command works on this restore, "
-		               "then remove the file\n",
-		               path);
-		return CLI_FAILED;
+		return cli_fail("%s is damaged: see that no other command works on this restore, "
+		                "then remove the file",
+		                path);
 	}
 	*ret_claim = claim;
 	return CLI_OK;
@@ -364,11 +355,9 @@ static bool is_replaced(const json_t *claim, const struct texts *replaces)
 
 static int refuse(const json_t *claim)
 {
-	table_line(stderr,
-	           "fairlead: %s works on the restore of this node since %s: wait until that command "
-	           "ends, or, if it does not run any more, repeat this one with --take-over",
-	           field_string(claim, "by"), field_string(claim, "since"));
-	return CLI_FAILED;
+	return cli_fail("%s works on the restore of this node since %s: wait until that command "
+	                "ends, or, if it does not run any more, repeat this one with --take-over",
+	                field_string(claim, "by"), field_string(claim, "since"));
 }
 
 int restoreclaim_take(const char *dir, const json_t *claim, const struct texts *replaces)

@@ -382,11 +382,9 @@ static int step_prepare(struct stepping *s, const char *source)
 		return restoreprepare_run(s->r, s->state, source);
 	if (strcmp(o->wish.token, text_of(s, "token")) == 0 && strcmp(plan, text_of(s, "plan")) == 0)
 		return CLI_OK;
-	(void) fprintf(stderr,
-	               "fairlead: the restore '%s' is under way on this node ('%s'): continue it with "
-	               "--resume, or go back with --back\n",
-	               text_of(s, "token"), restorephase_name(s->state->phase));
-	return CLI_FAILED;
+	return cli_fail("the restore '%s' is under way on this node ('%s'): continue it with "
+	                "--resume, or go back with --back",
+	                text_of(s, "token"), restorephase_name(s->state->phase));
 }
 
 static int run(struct stepping *s, int argc, char **argv)

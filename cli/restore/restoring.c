@@ -420,9 +420,8 @@ static int refuse_early(const struct restoring *r)
 	if (!r->options.yes || r->options.wish.of_cluster ||
 	    !json_is_true(json_object_get(dir, "in_use")))
 		return CLI_OK;
-	table_line(stderr, "fairlead: etcd runs on %s: stop it, on this node and on all others",
-	           path != NULL ? path : "");
-	return CLI_FAILED;
+	return cli_fail("etcd runs on %s: stop it, on this node and on all others",
+	                path != NULL ? path : "");
 }
 
 /* Where this member would listen, if the options alone tell it, as those of a plan's commands do;

@@ -203,11 +203,8 @@ static int run_worker(struct drilling *d)
 	int code;
 
 	if (!d->has_directory) {
-		if (mkdtemp(scratch) == NULL) {
-			(void) fprintf(stderr, "fairlead: cannot make a directory in /var/tmp: %s\n",
-			               strerror(errno));
-			return CLI_FAILED;
-		}
+		if (mkdtemp(scratch) == NULL)
+			return cli_fail("cannot make a directory in /var/tmp: %s", strerror(errno));
 		texts_add(&d->words, "--directory");
 		texts_add(&d->words, "%s", scratch);
 	}

@@ -120,8 +120,7 @@ int etcd_flush(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return CLI_OK;
-	(void) fprintf(stderr, "fairlead: cannot write to standard output: %s\n", strerror(errno));
-	return CLI_FAILED;
+	return cli_fail("cannot write to standard output: %s", strerror(errno));
 }
 
 /* --- find --- */
@@ -144,10 +143,8 @@ struct finding {
 
 static int refuse_scratch(const char *path)
 {
-	(void) fprintf(stderr,
-	               "fairlead: cannot write into '%s': %s; $TMPDIR may name another directory\n",
-	               path, strerror(errno));
-	return CLI_FAILED;
+	return cli_fail("cannot write into '%s': %s; $TMPDIR may name another directory", path,
+	                strerror(errno));
 }
 
 /* A directory, and an open file in it whose name is gone already. The worker inherits the file. */

@@ -143,12 +143,9 @@ int save_file_keep(struct save_file *file, const struct cli *cli, const json_t *
 {
 	int code = file->code;
 
-	if (file->temporary == NULL || entry == NULL) {
-		(void) fputs("fairlead: the snapshot was taken and kept, but etcdwatch cannot hand it "
-		             "over: is it of another version?\n",
-		             stderr);
-		return CLI_FAILED;
-	}
+	if (file->temporary == NULL || entry == NULL)
+		return cli_fail("the snapshot was taken and kept, but etcdwatch cannot hand it "
+		                "over: is it of another version?");
 	if (code == CLI_OK && file->bytes != field_integer(entry, "db_bytes") + SNAPSHOT_DIGEST_BYTES)
 		code = explain("use", file->temporary, -EBADMSG);
 	if (code == CLI_OK)

@@ -75,9 +75,8 @@ static int print_all(const struct cli *cli, struct view *view)
 static int say_none(const struct cli *cli, const char *key, const struct etcd_file *file,
                     const struct view *view)
 {
-	table_line(stderr, "fairlead: no key %s'%s' in %s at revision %" PRId64,
-	           cli->prefix ? "that begins with " : "", key, file->path, view_revision(view));
-	return CLI_FAILED;
+	return cli_fail("no key %s'%s' in %s at revision %" PRId64,
+	                cli->prefix ? "that begins with " : "", key, file->path, view_revision(view));
 }
 
 int cli_etcd_snapshot_get(const struct cli *cli, int argc UNUSED, char **argv)
