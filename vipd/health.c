@@ -347,12 +347,4 @@ enum health_state health_state(const struct health *health)
 	return health->fold.state;
 }
 
-const char *health_reason(const struct health *health)
-{
-	return health->reason;
-}
 
-int64_t health_since_us(const struct health *health)
-{
-	return health->since_us;
-}

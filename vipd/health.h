@@ -90,5 +90,3 @@ int health_state_parse(const char *name, enum health_state *ret_state);
 
 /* Why it is in this state, by the last answer that agrees with it: "readyz 500: etcd failed",
  * "connection refused", ... Valid until the next turn of the loop. */
-const char *health_reason(const struct health *health);
-int64_t health_since_us(const struct health *health);

@@ -84,8 +84,3 @@ void s3words_add(struct s3words *w, const char *word)
 	w->only_words = true;
 	push(w, word);
 }
-
-size_t s3words_room(const struct s3words *w)
-{
-	return CHILD_ARGS_MAX - w->n - !w->only_words;
-}

@@ -30,5 +30,3 @@ void s3words_begin(struct s3words *words, const char *worker, const char *subcom
                    const struct config_target *target);
 void s3words_option(struct s3words *words, const char *name, const char *value); /* NULL: none */
 void s3words_add(struct s3words *words, const char *word);
-/* How many more s3words_add() takes. */
-size_t s3words_room(const struct s3words *words);

@@ -118,8 +118,6 @@ struct record_sum {
 	uint32_t puts, deletes;
 };
 struct record_sum record_event_sum(const struct record_event *events, size_t n_events);
-/* It is not known: all that is recorded has something. */
-bool record_sum_is_none(struct record_sum sum);
 /* The revision that was recorded may be the one that is seen now. Deletions need not be there any
  * more, as a compaction at their own revision removes them. */
 bool record_sum_fits(struct record_sum recorded, struct record_sum seen);

@@ -197,11 +197,6 @@ struct record_sum record_event_sum(const struct record_event *events, size_t n_e
 	return sum;
 }
 
-bool record_sum_is_none(struct record_sum sum)
-{
-	return sum.puts == 0 && sum.deletes == 0;
-}
-
 bool record_sum_fits(struct record_sum recorded, struct record_sum seen)
 {
 	return recorded.puts == seen.puts && (seen.deletes == 0 || recorded.deletes == seen.deletes);

@@ -331,15 +331,6 @@ int hashkv_compute_before(struct bolt *db, const struct mvcc_reach *reach, int64
 	return 0;
 }
 
-int hashkv_compute(struct bolt *db, int64_t revision, struct hashkv_result *ret_result)
-{
-	struct mvcc_reach reach;
-	int r;
-
-	r = mvcc_read_reach(db, &reach);
-	return r < 0 ? r : hashkv_compute_before(db, &reach, revision, ret_result);
-}
-
 int hashkv_compute_compacted(struct bolt *db, int64_t revision, int64_t compacted,
                              struct hashkv_result *ret_result)
 {

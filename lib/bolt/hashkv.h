@@ -36,10 +36,7 @@ struct hashkv_result {
 	uint64_t n_live;          /* the users' keys that are alive at this revision */
 };
 
-/* `revision` as for mvcc_choose_revision(). Reads the whole bucket. */
-int hashkv_compute(struct bolt *db, int64_t revision, struct hashkv_result *ret_result);
-
-/* The same as it would be if a compaction at `compacted` had been asked for since: to compare with
+/* `revision` as for mvcc_choose_revision(). Reads the whole bucket. The hash as it would be if a compaction at `compacted` had been asked for since: to compare with
  * a member that has gone on. -ERANGE and a fault if the file is ahead of that already. Only where
  * some key is alive at the revision: else what the member has removed by now would count. */
 int hashkv_compute_compacted(struct bolt *db, int64_t revision, int64_t compacted,

@@ -52,7 +52,7 @@ struct bytes mvcc_format_rev(struct mvcc_rev rev, uint8_t buf[static MVCC_REV_BY
 
 /* --- values --- */
 
-static ALWAYS_INLINE const char *parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
+const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
 {
 	struct mvcc_kv kv = {0};
 	struct proto_field f;
@@ -94,11 +94,6 @@ static ALWAYS_INLINE const char *parse_kv(struct bytes value, struct mvcc_kv *re
 		return "the value is no protobuf message";
 	*ret_kv = kv;
 	return NULL;
-}
-
-const char *mvcc_parse_kv(struct bytes value, struct mvcc_kv *ret_kv)
-{
-	return parse_kv(value, ret_kv);
 }
 
 size_t mvcc_format_kv(const struct mvcc_kv *kv, uint8_t *buf)
@@ -143,7 +138,7 @@ int mvcc_read(struct bolt *db, const struct cursor_entry *raw, struct mvcc_entry
 	why = mvcc_parse_rev(raw->key, &rev, &is_tombstone);
 	if (why != NULL)
 		return bolt_fail(db, raw->page, "a key of bucket 'key' is no revision: %s", why);
-	why = parse_kv(raw->value, &kv);
+	why = mvcc_parse_kv(raw->value, &kv);
 	if (why == NULL)
 		why = disagreement(raw->value.len > 0, is_tombstone, rev.main, &kv);
 	if (why != NULL)

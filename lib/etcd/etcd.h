@@ -210,8 +210,6 @@ int etcd_txn(struct etcd *etcd, const struct etcd_txn *txn, etcd_txn_fn fn, void
 typedef void (*etcd_done_fn)(const struct etcd_outcome *outcome, void *userdata);
 int etcd_put(struct etcd *etcd, struct etcd_bytes key, struct etcd_bytes value, int64_t lease,
              etcd_done_fn fn, void *userdata, struct etcd_call **ret_call);
-int etcd_delete(struct etcd *etcd, struct etcd_bytes key, bool prefix, etcd_done_fn fn,
-                void *userdata, struct etcd_call **ret_call);
 
 /* --- leases --- */
 

@@ -168,24 +168,6 @@ int etcd_put(struct etcd *etcd, struct etcd_bytes key, struct etcd_bytes value, 
 	return 0;
 }
 
-int etcd_delete(struct etcd *etcd, struct etcd_bytes key, bool prefix, etcd_done_fn fn,
-                void *userdata, struct etcd_call **ret_call)
-{
-	Pb__DeleteRangeRequest request = PB__DELETE_RANGE_REQUEST__INIT;
-	AUTO(free) uint8_t *end = NULL;
-	struct call_spec spec = {
-	    .method = "/etcdserverpb.KV/DeleteRange",
-	    .request = &request.base,
-	    .response = &pb__delete_range_response__descriptor,
-	    .flags = CALL_WRITE,
-	    .deliver = call_deliver_done,
-	};
-
-	keys_fill(key, prefix, &request.key, &request.range_end, &end);
-	call_start(etcd, &spec, (call_user_fn) fn, userdata, ret_call);
-	return 0;
-}
-
 /* --- transactions --- */
 
 /* One operation with room for whichever message it needs. */

@@ -141,15 +141,6 @@ bool bond_mode_allows(enum bond_mode mode, enum bond_option option)
 	return (bond_options[option].modes & (1u << mode)) != 0;
 }
 
-enum bond_option bond_option_by_name(const char *name)
-{
-	enum bond_option option = 0;
-
-	while (option < BOND_OPTIONS && strcmp(bond_options[option].name, name) != 0)
-		option++;
-	return option;
-}
-
 /* --- normal form --- */
 
 static uint32_t round_down(uint32_t value, uint32_t step)

@@ -52,6 +52,3 @@ struct host_entry *host_add_entry(struct host *host, const struct addr *addr);
 void host_add_text(struct conf_strings *strings, const char *text);
 
 void host_normalise(struct host *host);
-
-/* enum host_attr: what `want` asks for and `have` has otherwise. */
-unsigned host_differs(const struct host *want, const struct host *have);

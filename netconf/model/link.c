@@ -128,17 +128,6 @@ bool link_has(const struct link *link, enum link_attr attr)
 	return (link->has & attr) != 0;
 }
 
-bool link_is_named(const struct link *link, const char *name)
-{
-	if (strcmp(link->name, name) == 0)
-		return true;
-	for (size_t i = 0; i < link->n_altnames; i++) {
-		if (strcmp(link->altnames[i], name) == 0)
-			return true;
-	}
-	return false;
-}
-
 bool link_carries(const struct link *link)
 {
 	static const uint8_t ours =

@@ -200,7 +200,6 @@ struct link {
 /* Kinds that are made by netconf, and so can be deleted. */
 bool link_is_virtual(const struct link *link);
 bool link_has(const struct link *link, enum link_attr attr);
-bool link_is_named(const struct link *link, const char *name); /* alternative names, too */
 
 /* It has its carrier, and where LACP has a say, both ends take frames on it. */
 bool link_carries(const struct link *link);

@@ -267,24 +267,6 @@ struct link *model_find_link(const struct model *model, const char *name)
 	return bsearch(&key, model->links, model->n_links, sizeof(key), compare_links);
 }
 
-struct link *model_find_named(const struct model *model, const char *name)
-{
-	for (size_t i = 0; i < model->n_links; i++) {
-		if (link_is_named(&model->links[i], name))
-			return &model->links[i];
-	}
-	return NULL;
-}
-
-struct link *model_find_ifindex(const struct model *model, int ifindex)
-{
-	for (size_t i = 0; i < model->n_links; i++) {
-		if (model->links[i].ifindex == ifindex)
-			return &model->links[i];
-	}
-	return NULL;
-}
-
 static int compare_address_keys(const void *a, const void *b)
 {
 	return address_compare_key(a, b);

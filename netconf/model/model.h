@@ -168,10 +168,8 @@ const char *model_format_origin(const struct model *model, const struct origin *
 /* Every object into the kernel's form, then sorts. */
 void model_normalise(struct model *model);
 
-/* In a normalised model; NULL: there is none. model_find_named() knows alternative names. */
+/* In a normalised model; NULL: there is none. */
 struct link *model_find_link(const struct model *model, const char *name);
-struct link *model_find_named(const struct model *model, const char *name);
-struct link *model_find_ifindex(const struct model *model, int ifindex);
 struct address *model_find_address(const struct model *model, const char *link,
                                    const struct prefix *prefix);
 /* Where the link's addresses begin, which stand together; n_addresses or another link's: it has
@@ -184,7 +182,6 @@ bool model_is_address_of(const struct model *model, size_t i, const char *link);
  * with every other attribute, so that sorting is total. */
 int address_compare_key(const struct address *a, const struct address *b);
 int route_compare_key(const struct route *a, const struct route *b);
-int rule_compare_key(const struct rule *a, const struct rule *b);
 int address_compare(const struct address *a, const struct address *b);
 int route_compare(const struct route *a, const struct route *b);
 int rule_compare(const struct rule *a, const struct rule *b);

@@ -201,13 +201,7 @@ const struct record_field rule_fields[] = {
     RULE("raw", RAW, raw),
     {0},
 };
-#define RULE_KEY 2
 #define RULE_ORDER 11
-
-int rule_compare_key(const struct rule *a, const struct rule *b)
-{
-	return record_order(rule_fields, RULE_KEY, a, b);
-}
 
 int rule_compare(const struct rule *a, const struct rule *b)
 {

@@ -21,6 +21,7 @@
 #include "bolt/snapshot.h"
 #include "bolt/mvcc.h"
 #include "tests/unit/boltfile.h"
+#include "tests/unit/hashkvnow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

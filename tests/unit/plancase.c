@@ -93,9 +93,11 @@ static const char *const kinds[] = {
 
 static bool read_bond_option(struct reader *r, struct link *link, const char *key)
 {
-	enum bond_option option = bond_option_by_name(key);
+	enum bond_option option = 0;
 	struct bond *bond = link->bond;
 
+	while (option < BOND_OPTIONS && strcmp(bond_options[option].name, key) != 0)
+		option++;
 	if (bond == NULL || option == BOND_OPTIONS)
 		return false;
 	bond->has |= BOND_BIT(option);

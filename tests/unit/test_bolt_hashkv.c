@@ -14,6 +14,7 @@
 #include "bolt/keyset.h"
 #include "tests/unit/boltkv.h"
 #include "tests/unit/check.h"
+#include "tests/unit/hashkvnow.h"
 
 #define N_KEYS 12
 #define N_CHANGES_MAX 240

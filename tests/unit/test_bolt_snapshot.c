@@ -14,6 +14,7 @@
 #include "tests/unit/aborts.h"
 #include "tests/unit/check.h"
 #include "tests/unit/snapfile.h"
+#include "tests/unit/hashkvnow.h"
 
 #define PAGE 4096u
 /* --- what is known of them --- */

@@ -157,6 +157,7 @@ static char history[512]; /* "good(readyz 200) bad(...) " */
 static struct health *free_on_change;
 static bool others_are_ready;
 static struct health_view last;
+static char last_reason[512];
 
 static void on_changed(const struct health_view *view, void *userdata)
 {
@@ -167,6 +168,7 @@ static void on_changed(const struct health_view *view, void *userdata)
 	CHECK(view->state == HEALTH_GOOD || !view->is_ready);
 	CHECK(view->state == HEALTH_BAD || !view->is_gone);
 	last = *view;
+	(void) snprintf(last_reason, sizeof(last_reason), "%s", view->reason);
 	if (view->state == before)
 		return;
 	(void) snprintf(history + len, sizeof(history) - len, "%s(%s) ", health_state_name(view->state),
@@ -247,7 +249,6 @@ static void test_loop(void)
 	last.state = HEALTH_UNKNOWN;
 	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 	CHECK_EQ_INT(health_state(health), HEALTH_UNKNOWN);
-	CHECK_EQ_STR(health_reason(health), "not probed yet");
 	CHECK_EQ_STR(history, "");
 	expect("bad(connection refused) ");
 
@@ -255,7 +256,6 @@ static void test_loop(void)
 	nginx_start(&server, "location / { return 200 ok; access_log probes.log; }");
 	expect("good(readyz 200) ");
 	CHECK_EQ_INT(health_state(health), HEALTH_GOOD);
-	CHECK(health_since_us(health) > start_us && health_since_us(health) <= mono_now_us());
 
 	/* An interval of 60 ms, give or take a tenth: 16.7 a second. */
 	n_failed = 0;
@@ -276,11 +276,11 @@ static void test_loop(void)
 	expect("bad(readyz 500: etcd failed) ");
 	/* Each bad answer is told, also the first two, which changed nothing. */
 	CHECK(n_failed >= 3);
-	CHECK_EQ_STR(health_reason(health), "readyz 500: etcd failed");
+	CHECK_EQ_STR(last_reason, "readyz 500: etcd failed");
 	/* Still bad, for another reason: no change, but the reason is told. */
 	nginx_stop(&server);
 	expect("");
-	CHECK_EQ_STR(health_reason(health), "connection refused");
+	CHECK_EQ_STR(last_reason, "connection refused");
 	nginx_start(&server, "location / { return 403 no; }");
 	expect("good(readyz 403: alive, readiness unknown) ");
 }
@@ -340,7 +340,7 @@ static void test_silence_and_certificates(void)
 	expect("good(readyz 200) ");
 	restart(NOT_READY);
 	expect("");
-	CHECK_EQ_STR(health_reason(health), "readyz 200");
+	CHECK_EQ_STR(last_reason, "readyz 200");
 	health_free(health);
 	config.fall = 2;
 	nginx_stop(&server);
@@ -378,10 +378,10 @@ static void test_own_certificate(void)
 	CHECK_EQ_INT(health_new(ev, &config, &callbacks, history, &health), 0);
 	expect("good(readyz 401: alive, readiness unknown) ");
 	nginx_make_cert(&server, "ca", "probe", "fairlead-probe");
-	CHECK(TURN_UNTIL(ev, strcmp(health_reason(health), "readyz 200") == 0));
+	CHECK(TURN_UNTIL(ev, strcmp(last_reason, "readyz 200") == 0));
 	/* As between the two writes of a renewal. */
 	nginx_shell(&server, "cp other.key new.key && mv new.key probe.key");
-	CHECK(TURN_UNTIL(ev, strncmp(health_reason(health), "readyz 401", 10) == 0));
+	CHECK(TURN_UNTIL(ev, strncmp(last_reason, "readyz 401", 10) == 0));
 	expect("");
 	health_free(health);
 	expect("");
@@ -496,11 +496,10 @@ static void test_starts_beside_ready_ones(void)
 	nginx_stop(&server);
 	expect("bad(connection refused) ");
 	nginx_start(&server, "location / { return 403 no; }");
-	(void) TURN_UNTIL(ev, strncmp(health_reason(health), "readyz 403", 10) == 0);
+	(void) TURN_UNTIL(ev, strncmp(last_reason, "readyz 403", 10) == 0);
 	expect("");
 	CHECK(last.is_gone);
-	CHECK_EQ_STR(health_reason(health),
-	             "readyz 403: alive, readiness unknown, while another node is ready");
+	CHECK_EQ_STR(last_reason, "readyz 403: alive, readiness unknown, while another node is ready");
 	/* No other is: as good as it gets. */
 	others_are_ready = false;
 	expect("good(readyz 403: alive, readiness unknown) ");

@@ -190,9 +190,10 @@ struct answer sync_put(struct ev_loop *ev, struct etcd *etcd, const char *key, c
 
 struct answer sync_delete(struct ev_loop *ev, struct etcd *etcd, const char *key, bool prefix)
 {
-	ANSWER_NEW(a);
+	struct etcd_op op = {.kind = ETCD_OP_DELETE, .key = ETCD_STR(key), .prefix = prefix};
+	struct etcd_txn txn = {.success = &op, .n_success = 1};
 
-	return wait_for(ev, etcd_delete(etcd, ETCD_STR(key), prefix, answer_on_done, &a, NULL), &a);
+	return sync_txn(ev, etcd, &txn);
 }
 
 struct answer sync_get(struct ev_loop *ev, struct etcd *etcd, const char *key)
