@@ -379,7 +379,9 @@ static void clear_hop_states(struct nlattr *multipath)
 	struct rtnexthop *hop = (struct rtnexthop *) (void *) (multipath + 1);
 	int left = (int) attr_len(multipath);
 
-	for (; RTNH_OK(hop, left); left -= (int) NLMSG_ALIGN(hop->rtnh_len), hop = RTNH_NEXT(hop))
+	/* RTNH_OK() itself reads the length. */
+	for (; left >= (int) sizeof(*hop) && RTNH_OK(hop, left);
+	     left -= (int) NLMSG_ALIGN(hop->rtnh_len), hop = RTNH_NEXT(hop))
 		hop->rtnh_flags = settable(hop->rtnh_flags);
 }
 
