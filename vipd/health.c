@@ -50,7 +50,6 @@ struct health {
 	bool is_ready, is_gone;
 	int64_t unknown_since_us; /* health_unknown_since() */
 	bool is_unknown;
-	int64_t since_us;
 	char reason[READYZ_REASON_MAX];
 };
 
@@ -187,9 +186,8 @@ static bool counts(const struct health *h, const struct result *result, int64_t 
 static void count(struct health *h, const struct result *result, int64_t now_us)
 {
 	h->counted_us = now_us;
-	if (health_fold(&h->fold, result->good, h->config->rise,
-	                result->is_certain ? 1 : h->config->fall))
-		h->since_us = now_us;
+	(void) health_fold(&h->fold, result->good, h->config->rise,
+	                   result->is_certain ? 1 : h->config->fall);
 	h->unknown_since_us = health_unknown_since(h->unknown_since_us, result->verdict, now_us);
 	h->is_unknown = h->unknown_since_us != 0 && now_us - h->unknown_since_us >= READYZ_UNKNOWN_US;
 	h->is_ready = h->fold.state == HEALTH_GOOD && (result->good ? result->is_ready : h->is_ready);
@@ -255,7 +253,6 @@ static void wait_for_ca(struct health *h)
 	if (h->fold.state == HEALTH_UNCHECKED)
 		return;
 	h->fold.state = HEALTH_UNCHECKED;
-	h->since_us = mono_now_us();
 	view = view_of(h);
 	h->callbacks->changed(&view, h->userdata);
 }
@@ -317,7 +314,6 @@ int health_new(struct ev_loop *ev, const struct config_health *config,
 	h->config = config;
 	h->callbacks = callbacks;
 	h->userdata = userdata;
-	h->since_us = mono_now_us();
 	ev_timer_init(&h->timer, probe_cb, 0., 0.);
 	h->awaits_ca = config->awaits_ca;
 	r = http_new(ev, &h->http);
@@ -346,5 +342,3 @@ enum health_state health_state(const struct health *health)
 {
 	return health->fold.state;
 }
-
-

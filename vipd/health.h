@@ -87,6 +87,3 @@ enum health_state health_state(const struct health *health);
 const char *health_state_name(enum health_state state); /* "unknown", "good", "bad", "unchecked" */
 /* 0 or -EINVAL. */
 int health_state_parse(const char *name, enum health_state *ret_state);
-
-/* Why it is in this state, by the last answer that agrees with it: "readyz 500: etcd failed",
- * "connection refused", ... Valid until the next turn of the loop. */
