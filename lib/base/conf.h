@@ -255,12 +255,10 @@ void conf_set_strings(struct conf *, const struct conf_field *, const struct con
                       void *slot);
 void conf_set_text(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
 void conf_set_bool(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
-void conf_set_int(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
 void conf_set_unsigned(struct conf *, const struct conf_field *, const struct conf_node *,
                        void *slot);
 void conf_set_duration(struct conf *, const struct conf_field *, const struct conf_node *,
                        void *slot);
-void conf_set_bytes(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
 void conf_set_choice(struct conf *, const struct conf_field *, const struct conf_node *,
                      void *slot);
 void conf_set_map(struct conf *, const struct conf_field *, const struct conf_node *, void *slot);
@@ -387,5 +385,3 @@ void conf_write_string(FILE *out, const char *text);
 void conf_print_header(FILE *out, const char *api, const char *kind);
 void conf_print_string(FILE *out, const char *key, const char *value);
 void conf_print_bool(FILE *out, const char *key, bool value);
-void conf_print_duration(FILE *out, const char *key, int64_t us);
-void conf_print_bytes(FILE *out, const char *key, int64_t bytes);

@@ -305,12 +305,6 @@ static void set_sized(struct conf *conf, const struct conf_field *field,
 	set_number(conf, field, value, field->type->size, slot);
 }
 
-void conf_set_int(struct conf *conf, const struct conf_field *field, const struct conf_node *value,
-                  void *slot)
-{
-	set_number(conf, field, value, sizeof(int), slot);
-}
-
 void conf_set_unsigned(struct conf *conf, const struct conf_field *field,
                        const struct conf_node *value, void *slot)
 {
@@ -394,8 +388,8 @@ const struct conf_type conf_duration = {
     .print = print_duration,
 };
 
-void conf_set_bytes(struct conf *conf, const struct conf_field *field,
-                    const struct conf_node *value, void *slot)
+static void set_bytes(struct conf *conf, const struct conf_field *field,
+                      const struct conf_node *value, void *slot)
 {
 	char low[CONF_BYTES_TEXT_MAX], high[CONF_BYTES_TEXT_MAX];
 	int64_t bytes = 0;
@@ -424,7 +418,7 @@ static void print_bytes(const struct conf_field *field UNUSED, const void *slot,
 }
 
 const struct conf_type conf_bytes = {
-    .word = "size", .size = sizeof(int64_t), .set = conf_set_bytes, .print = print_bytes};
+    .word = "size", .size = sizeof(int64_t), .set = set_bytes, .print = print_bytes};
 
 /* --- choices --- */
 

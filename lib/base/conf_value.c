@@ -351,17 +351,3 @@ void conf_print_bool(FILE *out, const char *key, bool value)
 {
 	(void) fprintf(out, "%s: %s\n", key, value ? "true" : "false");
 }
-
-void conf_print_duration(FILE *out, const char *key, int64_t us)
-{
-	char text[CONF_DURATION_TEXT_MAX];
-
-	(void) fprintf(out, "%s: %s\n", key, conf_format_duration(us, text));
-}
-
-void conf_print_bytes(FILE *out, const char *key, int64_t bytes)
-{
-	char text[CONF_BYTES_TEXT_MAX];
-
-	(void) fprintf(out, "%s: %s\n", key, conf_format_bytes(bytes, text));
-}
