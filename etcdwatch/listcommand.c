@@ -140,7 +140,7 @@ static void reply_known(const struct list *l, size_t at)
 		json_t *json =
 		    report_other_json(name, &others->items[i], wall_now_us() / US_PER_S, json_array());
 
-		(void) json_object_set_new(json, "as_of", report_moment_json(others->read_s));
+		(void) json_object_set_new(json, "as_of", jsonval_moment(others->read_s));
 		control_reply(l->command.request, json);
 	}
 	if (job_config(job)->taker != CONFIG_TAKER_ELECTED)

@@ -6,137 +6,148 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/civil.h"
 #include "base/jsonval.h"
 #include "base/macro.h"
+#include "base/mem.h"
 #include "base/mono.h"
-
-json_t *report_moment_json(int64_t s)
-{
-	char text[CIVIL_TEXT_MAX];
-
-	return s > 0 ? json_string(civil_format(s, text)) : json_null();
-}
-
-static json_t *text_or_null(const char *text)
-{
-	return jsonval_text(text != NULL && text[0] != '\0' ? text : NULL);
-}
-
-static json_t *count_json(uint64_t count)
-{
-	return json_integer((json_int_t) count);
-}
 
 /* --- JSON --- */
 
+#define ENTRY(member) offsetof(struct catalog_entry, member)
+static const struct jsonval_row good_rows[] = {
+    {"last_good_revision", JSONVAL_I64, ENTRY(revision)},
+    {"last_good_agreed", JSONVAL_TEXT, ENTRY(hashkv_verified)},
+    {0},
+};
+
 static void put_last_good(json_t *json, const struct catalog_entry *last, int64_t wall_now_s)
 {
-	if (last == NULL) {
-		(void) json_object_set_new(json, "last_good", json_null());
+	(void) json_object_set_new(json, "last_good", jsonval_text(last != NULL ? last->id : NULL));
+	if (last == NULL)
 		return;
-	}
-	(void) json_object_set_new(json, "last_good", json_string(last->id));
 	(void) json_object_set_new(json, "last_good_age_s",
 	                           json_integer(MAX(wall_now_s - last->started_s, 0)));
-	(void) json_object_set_new(json, "last_good_revision", json_integer(last->revision));
-	(void) json_object_set_new(json, "last_good_agreed", jsonval_text(last->hashkv_verified));
+	jsonval_put(json, good_rows, last);
 }
 
-static void put_counts(json_t *json, const struct job_counts *c)
-{
-	(void) json_object_set_new(json, "kept", count_json(c->kept));
-	(void) json_object_set_new(json, "rejected", count_json(c->rejected));
-	(void) json_object_set_new(json, "failures", count_json(c->failures));
-	(void) json_object_set_new(json, "missed", count_json(c->missed));
-	(void) json_object_set_new(json, "pruned", count_json(c->pruned));
-	(void) json_object_set_new(json, "unsent", count_json(c->unsent));
-	(void) json_object_set_new(json, "not_compared", count_json(c->not_compared));
-}
+#define TARGET(member) offsetof(struct target_report, member)
+static const struct jsonval_row target_rows[] = {
+    {"target", JSONVAL_TEXT, TARGET(target)},
+    {"state", JSONVAL_TEXT, TARGET(state)},
+    {"pending", JSONVAL_U64, TARGET(n_pending)},
+    {"sent_bytes", JSONVAL_U64, TARGET(sent.bytes)},
+    {"sent_of_bytes", JSONVAL_U64, TARGET(sent.of_bytes)},
+    {"sent_bytes_per_s", JSONVAL_U64, TARGET(sent.bytes_per_s)},
+    {"last", JSONVAL_TEXT, TARGET(last_id)},
+    {"last_at", JSONVAL_MOMENT, TARGET(last_s)},
+    {0},
+};
+
+#define FOUND(member) offsetof(struct target_found, member)
+static const struct jsonval_row found_rows[] = {
+    {"snapshots", JSONVAL_U64, FOUND(n)},
+    {"strays", JSONVAL_U64, FOUND(n_strays)},
+    {"odd", JSONVAL_U64, FOUND(n_odd)},
+    {0},
+};
+static const struct jsonval_row frozen_rows[] = {{"frozen", JSONVAL_CHARS, FOUND(frozen)}, {0}};
+
+static const struct jsonval_row target_end_rows[] = {
+    {"error", JSONVAL_TEXT, TARGET(error)},
+    {"error_at", JSONVAL_MOMENT, TARGET(error_s)},
+    {"stored", JSONVAL_U64, TARGET(counts.stored)},
+    {"pruned", JSONVAL_U64, TARGET(counts.pruned)},
+    {"failures", JSONVAL_U64, TARGET(counts.failures)},
+    {0},
+};
 
 static json_t *target_json(const struct target_report *r, int64_t wall_now_s)
 {
 	json_t *json = json_object();
 
-	(void) json_object_set_new(json, "target", jsonval_text(r->target));
-	(void) json_object_set_new(json, "state", json_string(r->state));
-	(void) json_object_set_new(json, "pending", count_json(r->n_pending));
-	(void) json_object_set_new(json, "sent_bytes", count_json(r->sent.bytes));
-	(void) json_object_set_new(json, "sent_of_bytes", count_json(r->sent.of_bytes));
-	(void) json_object_set_new(json, "sent_bytes_per_s", count_json(r->sent.bytes_per_s));
-	(void) json_object_set_new(json, "last", text_or_null(r->last_id));
-	(void) json_object_set_new(json, "last_at", report_moment_json(r->last_s));
+	jsonval_put(json, target_rows, r);
 	(void) json_object_set_new(json, "last_age_s",
 	                           r->last_s > 0 ? json_integer(MAX(wall_now_s - r->last_s, 0))
 	                                         : json_null());
-	(void) json_object_set_new(json, "snapshots",
-	                           r->found->is_known ? count_json(r->found->n) : json_null());
-	(void) json_object_set_new(json, "strays",
-	                           r->found->is_known ? count_json(r->found->n_strays) : json_null());
-	(void) json_object_set_new(json, "odd",
-	                           r->found->is_known ? count_json(r->found->n_odd) : json_null());
-	(void) json_object_set_new(json, "frozen", text_or_null(r->found->frozen));
-	(void) json_object_set_new(json, "error", text_or_null(r->error));
-	(void) json_object_set_new(json, "error_at",
-	                           r->error[0] != '\0' ? report_moment_json(r->error_s) : json_null());
-	(void) json_object_set_new(json, "stored", count_json(r->counts.stored));
-	(void) json_object_set_new(json, "pruned", count_json(r->counts.pruned));
-	(void) json_object_set_new(json, "failures", count_json(r->counts.failures));
+	if (r->found->is_known)
+		jsonval_put(json, found_rows, r->found);
+	for (const struct jsonval_row *row = found_rows; !r->found->is_known && row->key != NULL; row++)
+		(void) json_object_set_new(json, row->key, json_null());
+	jsonval_put(json, frozen_rows, r->found);
+	jsonval_put(json, target_end_rows, r);
 	return json;
 }
 
-static void put_targets(json_t *json, const struct job_report *r, int64_t wall_now_s)
-{
-	json_t *targets = json_array();
+#define JOB(member) offsetof(struct job_report, member)
+static const struct jsonval_row period_rows[] = {
+    {"period", JSONVAL_MOMENT, JOB(period_s)},
+    {"period_done", JSONVAL_BOOL, JOB(period_done)},
+    {"done_by", JSONVAL_TEXT, JOB(done_by)},
+    {0},
+};
 
-	for (size_t i = 0; i < r->n_targets; i++)
-		(void) json_array_append_new(targets, target_json(&r->targets[i], wall_now_s));
-	(void) json_object_set_new(json, "targets", targets);
-}
+static const struct jsonval_row job_rows[] = {
+    {"snapshots", JSONVAL_U64, JOB(n_snapshots)},
+    {"bytes", JSONVAL_U64, JOB(total_bytes)},
+    {"set_aside", JSONVAL_U64, JOB(n_rejected)},
+    {"waiting", JSONVAL_U64, JOB(n_waiting)},
+    {"error", JSONVAL_TEXT, JOB(error)},
+    {"error_at", JSONVAL_MOMENT, JOB(error_s)},
+    {"frozen", JSONVAL_TEXT, JOB(frozen)},
+    {"taken_bytes", JSONVAL_U64, JOB(bytes)},
+    {"taken_of_bytes", JSONVAL_U64, JOB(of_bytes)},
+    {"odd", JSONVAL_SIZE, JOB(n_odd)},
+    {"odd_first", JSONVAL_TEXT, JOB(odd)},
+    {"kept", JSONVAL_U64, JOB(counts.kept)},
+    {"rejected", JSONVAL_U64, JOB(counts.rejected)},
+    {"failures", JSONVAL_U64, JOB(counts.failures)},
+    {"missed", JSONVAL_U64, JOB(counts.missed)},
+    {"pruned", JSONVAL_U64, JOB(counts.pruned)},
+    {"unsent", JSONVAL_U64, JOB(counts.unsent)},
+    {"not_compared", JSONVAL_U64, JOB(counts.not_compared)},
+    {0},
+};
 
 json_t *report_job_json(const struct job_report *r, int64_t wall_now_s)
 {
-	json_t *json = json_object();
+	json_t *json = json_pack("{s:o, s:s, s:s, s:o, s:I}", "job", jsonval_text(r->job), "state",
+	                         r->state, "taker", r->elected ? "elected" : "every-node", "next_due",
+	                         jsonval_moment(r->next_due_s), "next_due_s",
+	                         (json_int_t) (r->next_due_s - wall_now_s));
+	json_t *targets = json_array();
 
-	(void) json_object_set_new(json, "job", jsonval_text(r->job));
-	(void) json_object_set_new(json, "state", json_string(r->state));
-	(void) json_object_set_new(json, "taker", json_string(r->elected ? "elected" : "every-node"));
-	(void) json_object_set_new(json, "next_due", report_moment_json(r->next_due_s));
-	(void) json_object_set_new(json, "next_due_s", json_integer(r->next_due_s - wall_now_s));
-	(void) json_object_set_new(json, "period", report_moment_json(r->period_s));
-	(void) json_object_set_new(json, "period_done", json_boolean(r->period_done));
-	(void) json_object_set_new(json, "done_by", text_or_null(r->done_by));
+	jsonval_put(json, period_rows, r);
 	put_last_good(json, r->last_good, wall_now_s);
-	(void) json_object_set_new(json, "snapshots", count_json(r->n_snapshots));
-	(void) json_object_set_new(json, "bytes", count_json(r->total_bytes));
-	(void) json_object_set_new(json, "set_aside", count_json(r->n_rejected));
-	(void) json_object_set_new(json, "waiting", count_json(r->n_waiting));
-	(void) json_object_set_new(json, "error", text_or_null(r->error));
-	(void) json_object_set_new(json, "error_at",
-	                           r->error[0] != '\0' ? report_moment_json(r->error_s) : json_null());
-	(void) json_object_set_new(json, "frozen", text_or_null(r->frozen));
-	(void) json_object_set_new(json, "taken_bytes", count_json(r->bytes));
-	(void) json_object_set_new(json, "taken_of_bytes", count_json(r->of_bytes));
-	(void) json_object_set_new(json, "odd", count_json(r->n_odd));
-	(void) json_object_set_new(json, "odd_first", jsonval_text(r->odd));
-	put_counts(json, &r->counts);
-	put_targets(json, r, wall_now_s);
+	jsonval_put(json, job_rows, r);
+	for (size_t i = 0; i < r->n_targets; i++)
+		(void) json_array_append_new(targets, target_json(&r->targets[i], wall_now_s));
+	(void) json_object_set_new(json, "targets", targets);
 	return json;
 }
+
+#define OTHER(member) offsetof(struct others_one, member)
+static const struct jsonval_row other_rows[] = {
+    {"node", JSONVAL_CHARS, OTHER(node)},
+    {"newest", JSONVAL_CHARS, OTHER(id)},
+    {"finished", JSONVAL_MOMENT, OTHER(finished_s)},
+    {0},
+};
+static const struct jsonval_row other_end_rows[] = {
+    {"revision", JSONVAL_KNOWN, OTHER(revision)},
+    {"agreed", JSONVAL_CHARS, OTHER(agreed)},
+    {0},
+};
 
 json_t *report_other_json(const char *job, const struct others_one *one, int64_t wall_now_s,
                           json_t *places)
 {
-	json_t *json =
-	    json_pack("{s:o, s:o, s:o, s:o}", "job", jsonval_text(job), "node", jsonval_text(one->node),
-	              "newest", jsonval_text(one->id), "finished", report_moment_json(one->finished_s));
+	json_t *json = json_pack("{s:o}", "job", jsonval_text(job));
 
+	jsonval_put(json, other_rows, one);
 	(void) json_object_set_new(
 	    json, "age_s",
 	    one->finished_s > 0 ? json_integer(MAX(wall_now_s - one->finished_s, 0)) : json_null());
-	(void) json_object_set_new(json, "revision",
-	                           one->revision > 0 ? json_integer(one->revision) : json_null());
-	(void) json_object_set_new(json, "agreed", text_or_null(one->agreed));
+	jsonval_put(json, other_end_rows, one);
 	(void) json_object_set_new(json, "compared",
 	                           one->agreed_is_known ? json_boolean(one->agreed[0] != '\0')
 	                                                : json_null());
@@ -153,250 +164,154 @@ json_t *report_snapshot_json(const struct catalog_entry *entry)
 
 /* --- metrics --- */
 
-static double good_time(const struct job_report *r)
-{
-	return r->last_good != NULL ? (double) r->last_good->started_s : 0;
-}
-
-static double good_revision(const struct job_report *r)
-{
-	return r->last_good != NULL ? (double) r->last_good->revision : 0;
-}
-
-static double good_bytes(const struct job_report *r)
-{
-	return r->last_good != NULL ? (double) r->last_good->db_bytes : 0;
-}
+#define GOOD(name, member)                                               \
+	static double name(const void *from)                                 \
+	{                                                                    \
+		const struct job_report *r = from;                               \
+                                                                         \
+		return r->last_good != NULL ? (double) r->last_good->member : 0; \
+	}
+GOOD(good_time, started_s)
+GOOD(good_revision, revision)
+GOOD(good_bytes, db_bytes)
 
 /* Who compares nothing has nothing to tell. */
-static double good_compared(const struct job_report *r)
+static double good_compared(const void *from)
 {
+	const struct job_report *r = from;
+
 	if (!r->compares)
 		return NAN;
 	return r->last_good != NULL && r->last_good->hashkv_verified != NULL;
 }
 
-static double snapshots(const struct job_report *r)
+static double failing(const void *from)
 {
-	return (double) r->n_snapshots;
+	return ((const struct job_report *) from)->error[0] != '\0';
 }
 
-static double total_bytes(const struct job_report *r)
+static double frozen(const void *from)
 {
-	return (double) r->total_bytes;
+	return ((const struct job_report *) from)->frozen[0] != '\0';
 }
 
-static double set_aside(const struct job_report *r)
-{
-	return (double) r->n_rejected;
-}
-
-static double waiting(const struct job_report *r)
-{
-	return (double) r->n_waiting;
-}
-
-static double failing(const struct job_report *r)
-{
-	return r->error[0] != '\0';
-}
-
-static double frozen(const struct job_report *r)
-{
-	return r->frozen[0] != '\0';
-}
-
-static double period_done(const struct job_report *r)
-{
-	return r->period_done;
-}
-
-static double next_due(const struct job_report *r)
-{
-	return (double) r->next_due_s;
-}
-
-static double took(const struct job_report *r)
-{
-	return (double) r->last_took_us / (double) US_PER_S;
-}
-
-static double odd(const struct job_report *r)
-{
-	return (double) r->n_odd;
-}
-
-static const struct {
-	const char *name;
-	const char *help;
-	double (*value)(const struct job_report *r); /* NAN: none */
-} gauges[] = {
+static const struct metrics_row job_metrics[] = {
     {"fairlead_etcdwatch_last_good_timestamp_seconds{job}",
-     "When the newest good snapshot on this node was begun; 0: there is none.", good_time},
-    {"fairlead_etcdwatch_last_good_revision{job}", "The revision of that snapshot.", good_revision},
-    {"fairlead_etcdwatch_last_good_db_bytes{job}", "How large its database is.", good_bytes},
+     "When the newest good snapshot on this node was begun; 0: there is none.", METRICS_CODE, 0,
+     good_time},
+    {"fairlead_etcdwatch_last_good_revision{job}", "The revision of that snapshot.", METRICS_CODE,
+     0, good_revision},
+    {"fairlead_etcdwatch_last_good_db_bytes{job}", "How large its database is.", METRICS_CODE, 0,
+     good_bytes},
     {"fairlead_etcdwatch_last_good_compared{job}",
-     "1 if another member has confirmed that snapshot's HashKV.", good_compared},
-    {"fairlead_etcdwatch_snapshots{job}", "Snapshots on this node.", snapshots},
-    {"fairlead_etcdwatch_snapshots_bytes{job}", "What they take on disk.", total_bytes},
+     "1 if another member has confirmed that snapshot's HashKV.", METRICS_CODE, 0, good_compared},
+    {"fairlead_etcdwatch_snapshots{job}", "Snapshots on this node.", METRICS_U64, JOB(n_snapshots),
+     NULL},
+    {"fairlead_etcdwatch_snapshots_bytes{job}", "What they take on disk.", METRICS_U64,
+     JOB(total_bytes), NULL},
     {"fairlead_etcdwatch_set_aside{job}", "Files that did not pass their proof, put aside.",
-     set_aside},
+     METRICS_U64, JOB(n_rejected), NULL},
     {"fairlead_etcdwatch_waiting{job}",
      "Snapshots that retention keeps on this node only because a target has no copy of them yet.",
-     waiting},
+     METRICS_U64, JOB(n_waiting), NULL},
     {"fairlead_etcdwatch_failing{job}", "1 while the last thing that the job did went wrong.",
-     failing},
+     METRICS_CODE, 0, failing},
     {"fairlead_etcdwatch_frozen{job}",
-     "1 while nothing is removed, because something is suspicious.", frozen},
+     "1 while nothing is removed, because something is suspicious.", METRICS_CODE, 0, frozen},
     {"fairlead_etcdwatch_period_done{job}",
      "1 when the period that is under way has its snapshot, as far as this node knows.",
-     period_done},
+     METRICS_BOOL, JOB(period_done), NULL},
     {"fairlead_etcdwatch_next_due_timestamp_seconds{job}", "When the next snapshot is due.",
-     next_due},
+     METRICS_I64, JOB(next_due_s), NULL},
     {"fairlead_etcdwatch_last_duration_seconds{job}",
-     "How long the last snapshot of this node took, until it was proven and kept.", took},
+     "How long the last snapshot of this node took, until it was proven and kept.", METRICS_US,
+     JOB(last_took_us), NULL},
     {"fairlead_etcdwatch_odd_files{job}",
-     "Files in the directory that do not fit the catalogue, and entries without a file.", odd},
-};
-
-static double target_last(const struct target_report *r)
-{
-	return (double) r->last_s;
-}
-
-static double target_pending(const struct target_report *r)
-{
-	return (double) r->n_pending;
-}
-
-static double target_failing(const struct target_report *r)
-{
-	return r->error[0] != '\0';
-}
-
-static double target_frozen(const struct target_report *r)
-{
-	return r->found->frozen[0] != '\0';
-}
-
-static double target_foreign(const struct target_report *r)
-{
-	return r->is_foreign;
-}
-
-static double target_strays(const struct target_report *r)
-{
-	return (double) (r->found->n_strays + r->found->n_odd);
-}
-
-static double target_pruned(const struct target_report *r)
-{
-	return (double) r->counts.pruned;
-}
-
-static double target_stored(const struct target_report *r)
-{
-	return (double) r->counts.stored;
-}
-
-static double target_failures(const struct target_report *r)
-{
-	return (double) r->counts.failures;
-}
-
-static const struct {
-	const char *name;
-	const char *help;
-	enum metrics_type type;
-	double (*value)(const struct target_report *r);
-} target_metrics[] = {
-    {"fairlead_etcdwatch_target_last_success_timestamp_seconds{job,target}",
-     "When this node has last stored a snapshot in the target; 0: not since it was started.",
-     METRICS_GAUGE, target_last},
-    {"fairlead_etcdwatch_target_pending{job,target}",
-     "Good snapshots on this node that the target has no copy of.", METRICS_GAUGE, target_pending},
-    {"fairlead_etcdwatch_target_failing{job,target}",
-     "1 while the last thing that was tried there went wrong.", METRICS_GAUGE, target_failing},
-    {"fairlead_etcdwatch_target_frozen{job,target}",
-     "1 while nothing is removed there, because something is suspicious.", METRICS_GAUGE,
-     target_frozen},
-    {"fairlead_etcdwatch_target_foreign{job,target}",
-     "1 while the prefix belongs to another cluster, so that nothing is done there.", METRICS_GAUGE,
-     target_foreign},
-    {"fairlead_etcdwatch_target_odd_objects{job,target}",
-     "Snapshots without an entry, and entries without a whole snapshot.", METRICS_GAUGE,
-     target_strays},
-    {"fairlead_etcdwatch_target_pruned_total{job,target}",
-     "Snapshots that this node has removed there.", METRICS_COUNTER, target_pruned},
-    {"fairlead_etcdwatch_target_stored_total{job,target}",
-     "Snapshots that this node has stored there.", METRICS_COUNTER, target_stored},
-    {"fairlead_etcdwatch_target_failures_total{job,target}",
-     "What this node has tried there and not done.", METRICS_COUNTER, target_failures},
-};
-
-static void target_family(struct metrics *m, size_t family, const struct job_report *reports,
-                          size_t n)
-{
-	metrics_family(m, target_metrics[family].name, target_metrics[family].type,
-	               target_metrics[family].help);
-	for (size_t i = 0; i < n; i++) {
-		for (size_t k = 0; k < reports[i].n_targets; k++) {
-			const struct target_report *t = &reports[i].targets[k];
-			const struct metrics_label labels[] = {{"job", t->job}, {"target", t->target}};
-
-			metrics_sample(m, target_metrics[family].value(t), labels, ARRAY_SIZE(labels));
-		}
-	}
-}
-
-static const struct {
-	const char *name;
-	const char *help;
-	size_t offset; /* of a uint64_t in struct job_counts */
-} counters[] = {
-    {"fairlead_etcdwatch_kept_total{job}", "Snapshots that were proven and kept.",
-     offsetof(struct job_counts, kept)},
+     "Files in the directory that do not fit the catalogue, and entries without a file.",
+     METRICS_SIZE, JOB(n_odd), NULL},
+    {"fairlead_etcdwatch_kept_total{job}", "Snapshots that were proven and kept.", METRICS_U64,
+     JOB(counts.kept), NULL},
     {"fairlead_etcdwatch_rejected_total{job}", "Snapshots that did not pass their proof.",
-     offsetof(struct job_counts, rejected)},
+     METRICS_U64, JOB(counts.rejected), NULL},
     {"fairlead_etcdwatch_failures_total{job}", "Attempts that ended without a snapshot.",
-     offsetof(struct job_counts, failures)},
+     METRICS_U64, JOB(counts.failures), NULL},
     {"fairlead_etcdwatch_missed_periods_total{job}",
-     "Periods that ended without a snapshot that this node knows of.",
-     offsetof(struct job_counts, missed)},
-    {"fairlead_etcdwatch_pruned_total{job}", "Snapshots that retention has removed.",
-     offsetof(struct job_counts, pruned)},
+     "Periods that ended without a snapshot that this node knows of.", METRICS_U64,
+     JOB(counts.missed), NULL},
+    {"fairlead_etcdwatch_pruned_total{job}", "Snapshots that retention has removed.", METRICS_U64,
+     JOB(counts.pruned), NULL},
     {"fairlead_etcdwatch_unsent_total{job}",
-     "Snapshots that retention has removed although a target had no copy of them.",
-     offsetof(struct job_counts, unsent)},
+     "Snapshots that retention has removed although a target had no copy of them.", METRICS_U64,
+     JOB(counts.unsent), NULL},
     {"fairlead_etcdwatch_not_compared_total{job}",
      "Snapshots that were kept although no other member could be asked for its HashKV.",
-     offsetof(struct job_counts, not_compared)},
+     METRICS_U64, JOB(counts.not_compared), NULL},
+    {0},
+};
+
+static double target_failing(const void *from)
+{
+	return ((const struct target_report *) from)->error[0] != '\0';
+}
+
+static double target_frozen(const void *from)
+{
+	return ((const struct target_report *) from)->found->frozen[0] != '\0';
+}
+
+static double target_strays(const void *from)
+{
+	const struct target_found *found = ((const struct target_report *) from)->found;
+
+	return (double) (found->n_strays + found->n_odd);
+}
+
+static const struct metrics_row target_metrics[] = {
+    {"fairlead_etcdwatch_target_last_success_timestamp_seconds{job,target}",
+     "When this node has last stored a snapshot in the target; 0: not since it was started.",
+     METRICS_I64, TARGET(last_s), NULL},
+    {"fairlead_etcdwatch_target_pending{job,target}",
+     "Good snapshots on this node that the target has no copy of.", METRICS_U64, TARGET(n_pending),
+     NULL},
+    {"fairlead_etcdwatch_target_failing{job,target}",
+     "1 while the last thing that was tried there went wrong.", METRICS_CODE, 0, target_failing},
+    {"fairlead_etcdwatch_target_frozen{job,target}",
+     "1 while nothing is removed there, because something is suspicious.", METRICS_CODE, 0,
+     target_frozen},
+    {"fairlead_etcdwatch_target_foreign{job,target}",
+     "1 while the prefix belongs to another cluster, so that nothing is done there.", METRICS_BOOL,
+     TARGET(is_foreign), NULL},
+    {"fairlead_etcdwatch_target_odd_objects{job,target}",
+     "Snapshots without an entry, and entries without a whole snapshot.", METRICS_CODE, 0,
+     target_strays},
+    {"fairlead_etcdwatch_target_pruned_total{job,target}",
+     "Snapshots that this node has removed there.", METRICS_U64, TARGET(counts.pruned), NULL},
+    {"fairlead_etcdwatch_target_stored_total{job,target}",
+     "Snapshots that this node has stored there.", METRICS_U64, TARGET(counts.stored), NULL},
+    {"fairlead_etcdwatch_target_failures_total{job,target}",
+     "What this node has tried there and not done.", METRICS_U64, TARGET(counts.failures), NULL},
+    {0},
 };
 
 void report_metrics(struct metrics *m, const struct job_report *reports, size_t n)
 {
+	AUTO(free) struct metrics_subject *jobs = xcalloc(n + 1, sizeof(*jobs));
+	AUTO(free)
+	struct metrics_subject *targets = xcalloc(n * CONFIG_TARGETS_MAX + 1, sizeof(*targets));
+	size_t n_targets = 0;
+
 	metrics_family(m, "fairlead_etcdwatch_build_info{version}", METRICS_GAUGE,
 	               "1; the version is a label.");
 	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
-	for (size_t g = 0; g < ARRAY_SIZE(gauges); g++) {
-		metrics_family(m, gauges[g].name, METRICS_GAUGE, gauges[g].help);
-		for (size_t i = 0; i < n; i++) {
-			double value = gauges[g].value(&reports[i]);
+	for (size_t i = 0; i < n; i++) {
+		jobs[i] = (struct metrics_subject){.from = &reports[i], .is = {"job", reports[i].job}};
+		for (size_t k = 0; k < reports[i].n_targets; k++) {
+			const struct target_report *t = &reports[i].targets[k];
 
-			if (!isnan(value))
-				metrics_sample(m, value, &(struct metrics_label){"job", reports[i].job}, 1);
+			targets[n_targets++] = (struct metrics_subject){
+			    .from = t, .is = {"job", t->job}, .of = {"target", t->target}};
 		}
 	}
-	for (size_t c = 0; c < ARRAY_SIZE(counters); c++) {
-		metrics_family(m, counters[c].name, METRICS_COUNTER, counters[c].help);
-		for (size_t i = 0; i < n; i++) {
-			const char *counts = (const char *) &reports[i].counts;
-
-			metrics_sample(
-			    m, (double) *(const uint64_t *) (const void *) (counts + counters[c].offset),
-			    &(struct metrics_label){"job", reports[i].job}, 1);
-		}
-	}
-	for (size_t f = 0; f < ARRAY_SIZE(target_metrics); f++)
-		target_family(m, f, reports, n);
+	metrics_table(m, job_metrics, jobs, n);
+	metrics_table(m, target_metrics, targets, n_targets);
 }

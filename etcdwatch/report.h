@@ -18,8 +18,6 @@
 /* New objects: the caller owns them. */
 json_t *report_job_json(const struct job_report *report, int64_t wall_now_s);
 json_t *report_snapshot_json(const struct catalog_entry *entry);
-/* null: 0 or before. */
-json_t *report_moment_json(int64_t wall_s);
 
 /* Takes `places`: names of targets. */
 json_t *report_other_json(const char *job, const struct others_one *one, int64_t wall_now_s,

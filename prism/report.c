@@ -406,8 +406,8 @@ static void put_upstreams(struct metrics *m, const struct report *r)
 
 	put_states(m, r);
 	for (size_t i = 0; i < r->n_upstreams; i++)
-		subjects[i] =
-		    (struct metrics_subject){r->upstreams[i], {"upstream", r->upstreams[i]->name}};
+		subjects[i] = (struct metrics_subject){.from = r->upstreams[i],
+		                                       .is = {"upstream", r->upstreams[i]->name}};
 	metrics_table(m, of_upstreams, subjects, r->n_upstreams);
 	put_connect_times(m, r);
 }

@@ -329,7 +329,7 @@ void report_metrics(struct metrics *m, const struct vip_report *reports, size_t 
 	metrics_sample(m, 1, &(struct metrics_label){"version", FAIRLEAD_VERSION}, 1);
 	put_state(m, reports, n);
 	for (size_t i = 0; i < n; i++)
-		subjects[i] = (struct metrics_subject){&reports[i], {"vip", reports[i].vip}};
+		subjects[i] = (struct metrics_subject){.from = &reports[i], .is = {"vip", reports[i].vip}};
 	metrics_table(m, families, subjects, n);
 	put_health(m, reports, n);
 	put_moves(m, reports, n);

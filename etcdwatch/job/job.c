@@ -466,7 +466,7 @@ void job_fill_report(const struct job *j, struct job_report *ret)
 	    .n_snapshots = n,
 	    .n_rejected = store_n_rejected(j->store),
 	    .error = j->notes.error,
-	    .error_s = j->notes.error_s,
+	    .error_s = j->notes.error[0] != '\0' ? j->notes.error_s : 0,
 	    .frozen = doubt_was_found(j->env->doubt) ? RETAIN_CORRUPT_TEXT : j->shrunk,
 	    .last_took_us = j->notes.last_took_us,
 	    .n_odd = store_n_odd(j->store),

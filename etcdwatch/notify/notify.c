@@ -258,7 +258,7 @@ void notify_fill_report(const struct notify *n, struct notifyreport *ret)
 	    .queue = notifyqueue_counts(n->queue),
 	    .delivered_s = n->delivered_s,
 	    .next_s = n->state == NOTIFY_PAUSING ? MAX(n->next_us - now_us, 0) / US_PER_S : -1,
-	    .error_s = n->error_s,
+	    .error_s = n->error[0] != '\0' ? n->error_s : 0,
 	};
 	(void) snprintf(ret->error, sizeof(ret->error), "%s", n->error);
 }

@@ -175,29 +175,20 @@ int64_t notifydelay_us(unsigned n_failed, int64_t max_us, int64_t asked_us, uint
 
 #define CLUSTER_ID_TEXT_MAX 17
 
-static json_t *moment(int64_t s)
-{
-	char text[CIVIL_TEXT_MAX];
-
-	return s > 0 ? json_string(civil_format(s, text)) : json_null();
-}
-
 static json_t *begin_data(const struct notifymessage_from *from)
 {
 	char id[CLUSTER_ID_TEXT_MAX];
-	json_t *data = json_object();
 
 	(void) snprintf(id, sizeof(id), "%" PRIx64, from->cluster_id);
-	(void) json_object_set_new(data, "node", jsonval_text(from->node));
-	(void) json_object_set_new(data, "cluster_id", jsonval_text(from->cluster_id != 0 ? id : NULL));
-	return data;
+	return json_pack("{s:o, s:o}", "node", jsonval_text(from->node), "cluster_id",
+	                 jsonval_text(from->cluster_id != 0 ? id : NULL));
 }
 
 /* Takes the data. */
 static char *finish(const struct notifymessage_from *from, const char *type, json_t *data)
 {
-	json_t *json =
-	    json_pack("{s:s, s:o, s:o}", "type", type, "timestamp", moment(from->wall_s), "data", data);
+	json_t *json = json_pack("{s:s, s:o, s:o}", "type", type, "timestamp",
+	                         jsonval_moment(from->wall_s), "data", data);
 	char *text = json_dumps(json, JSON_COMPACT);
 
 	json_decref(json);
@@ -209,14 +200,12 @@ char *notifymessage_finding(const struct notifymessage_from *from, const struct 
 {
 	json_t *data = begin_data(from);
 
-	(void) json_object_set_new(data, "id", json_string(f->rule->id));
-	(void) json_object_set_new(data, "severity",
-	                           json_string(rules_severity_name(f->rule->severity)));
-	(void) json_object_set_new(data, "subject", jsonval_text(f->subject));
-	(void) json_object_set_new(data, "since",
-	                           moment(from->wall_s - (from->now_us - f->since_us) / US_PER_S));
-	(void) json_object_set_new(data, "sentence", jsonval_text(f->sentence));
-	(void) json_object_set_new(data, "to_do", jsonval_text(f->rule->to_do));
+	(void) json_object_update_new(
+	    data,
+	    json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "id", f->rule->id, "severity",
+	              rules_severity_name(f->rule->severity), "subject", jsonval_text(f->subject),
+	              "since", jsonval_moment(from->wall_s - (from->now_us - f->since_us) / US_PER_S),
+	              "sentence", jsonval_text(f->sentence), "to_do", jsonval_text(f->rule->to_do)));
 	return finish(from, raised ? "finding.raised" : "finding.cleared", data);
 }
 
@@ -234,38 +223,58 @@ char *notifymessage_test(const struct notifymessage_from *from)
 
 /* Counts since the start, and how it is now. */
 
-static void put_number(json_t *json, const char *key, uint64_t number)
-{
-	(void) json_object_set_new(json, key, json_integer((json_int_t) number));
-}
+#define REPORT(member) offsetof(struct notifyreport, member)
+static const struct jsonval_row report_rows[] = {
+    {"to", JSONVAL_TEXT, REPORT(to)},
+    {"state", JSONVAL_TEXT, REPORT(state)},
+    {"queued", JSONVAL_SIZE, REPORT(n_queued)},
+    {"delivered", JSONVAL_U64, REPORT(delivered)},
+    {"failed", JSONVAL_U64, REPORT(failed)},
+    {"refused", JSONVAL_U64, REPORT(refused)},
+    {"given_up", JSONVAL_U64, REPORT(given_up)},
+    {"superseded", JSONVAL_U64, REPORT(queue.superseded)},
+    {"overflowed", JSONVAL_U64, REPORT(queue.overflowed)},
+    {"delivered_at", JSONVAL_MOMENT, REPORT(delivered_s)},
+    {"error", JSONVAL_CHARS, REPORT(error)},
+    {"error_at", JSONVAL_MOMENT, REPORT(error_s)},
+    {0},
+};
 
 json_t *notifyreport_json(const struct notifyreport *r)
 {
 	json_t *json = json_object();
-	bool fails = r->error[0] != '\0';
 
-	(void) json_object_set_new(json, "to", jsonval_text(r->to));
-	(void) json_object_set_new(json, "state", json_string(r->state));
-	put_number(json, "queued", r->n_queued);
-	put_number(json, "delivered", r->delivered);
-	put_number(json, "failed", r->failed);
-	put_number(json, "refused", r->refused);
-	put_number(json, "given_up", r->given_up);
-	put_number(json, "superseded", r->queue.superseded);
-	put_number(json, "overflowed", r->queue.overflowed);
-	(void) json_object_set_new(json, "delivered_at", moment(r->delivered_s));
-	(void) json_object_set_new(json, "error", jsonval_text(fails ? r->error : NULL));
-	(void) json_object_set_new(json, "error_at", moment(fails ? r->error_s : 0));
+	jsonval_put(json, report_rows, r);
 	(void) json_object_set_new(json, "next_s",
 	                           r->next_s >= 0 ? json_integer(r->next_s) : json_null());
 	return json;
 }
 
-static void gauge(struct metrics *m, const char *name, const char *help, double value)
+static double is_failing(const void *from)
 {
-	metrics_family(m, name, METRICS_GAUGE, help);
-	metrics_sample(m, value, NULL, 0);
+	return ((const struct notifyreport *) from)->error[0] != '\0';
 }
+
+static double all_failed(const void *from)
+{
+	const struct notifyreport *r = from;
+
+	return (double) (r->failed + r->refused);
+}
+
+static const struct metrics_row report_metrics[] = {
+    {"fairlead_etcdwatch_notify_queued", "Messages that the webhook has yet to get.", METRICS_SIZE,
+     REPORT(n_queued), NULL},
+    {"fairlead_etcdwatch_notify_oldest_seconds", "For how long the oldest of them has waited.",
+     METRICS_I64, REPORT(oldest_s), NULL},
+    {"fairlead_etcdwatch_notify_failing", "1 while the last attempt went wrong.", METRICS_CODE, 0,
+     is_failing},
+    {"fairlead_etcdwatch_notify_last_success_timestamp_seconds",
+     "When the last message arrived; 0: none has.", METRICS_I64, REPORT(delivered_s), NULL},
+    {"fairlead_etcdwatch_notify_attempts_failed_total", "Attempts that went wrong.", METRICS_CODE,
+     0, all_failed},
+    {0},
+};
 
 void notifyreport_metrics(struct metrics *m, const struct notifyreport *r)
 {
@@ -278,17 +287,7 @@ void notifyreport_metrics(struct metrics *m, const struct notifyreport *r)
 	    {"overflowed", r->queue.overflowed},
 	};
 
-	gauge(m, "fairlead_etcdwatch_notify_queued", "Messages that the webhook has yet to get.",
-	      (double) r->n_queued);
-	gauge(m, "fairlead_etcdwatch_notify_oldest_seconds",
-	      "For how long the oldest of them has waited.", (double) r->oldest_s);
-	gauge(m, "fairlead_etcdwatch_notify_failing", "1 while the last attempt went wrong.",
-	      r->error[0] != '\0');
-	gauge(m, "fairlead_etcdwatch_notify_last_success_timestamp_seconds",
-	      "When the last message arrived; 0: none has.", (double) r->delivered_s);
-	metrics_family(m, "fairlead_etcdwatch_notify_attempts_failed_total", METRICS_COUNTER,
-	               "Attempts that went wrong.");
-	metrics_sample(m, (double) (r->failed + r->refused), NULL, 0);
+	metrics_table(m, report_metrics, &(struct metrics_subject){.from = r}, 1);
 	metrics_family(m, "fairlead_etcdwatch_notify_messages_total{result}", METRICS_COUNTER,
 	               "Messages, by what became of them.");
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)

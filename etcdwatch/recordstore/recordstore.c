@@ -386,7 +386,7 @@ void recordstore_fill_report(const struct recordstore *s, struct recordstore_rep
 	    .removed = s->removed,
 	    .failures = s->failures,
 	    .error = s->error,
-	    .error_s = s->error_s,
+	    .error_s = s->error[0] != '\0' ? s->error_s : 0,
 	    .passed = s->passed,
 	};
 }

@@ -505,7 +505,7 @@ void target_fill_report(const struct target *t, struct target_report *ret)
 	    .last_s = t->last_s,
 	    .error = may_visit(t) ? t->error : "etcd has not said yet which cluster this is",
 	    .is_foreign = t->is_foreign,
-	    .error_s = t->error_s,
+	    .error_s = t->error[0] != '\0' ? t->error_s : 0,
 	    .counts = t->counts,
 	    .found = &t->found,
 	};

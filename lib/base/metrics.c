@@ -205,9 +205,11 @@ void metrics_table(struct metrics *m, const struct metrics_row *rows,
 		metrics_family(m, row->name, is_counter ? METRICS_COUNTER : METRICS_GAUGE, row->help);
 		for (size_t i = 0; i < n; i++) {
 			double value = value_of(row, subjects[i].from);
+			const struct metrics_label labels[] = {subjects[i].is, subjects[i].of};
+			size_t n_labels = labels[0].name == NULL ? 0 : labels[1].name == NULL ? 1 : 2;
 
 			if (!isnan(value))
-				metrics_sample(m, value, &subjects[i].is, subjects[i].is.name != NULL);
+				metrics_sample(m, value, labels, n_labels);
 		}
 	}
 }

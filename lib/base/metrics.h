@@ -64,7 +64,8 @@ struct metrics_row {
 
 struct metrics_subject {
 	const void *from;        /* the struct */
-	struct metrics_label is; /* the one label that its samples have; name NULL: they have none */
+	struct metrics_label is; /* the label that its samples have; name NULL: they have none */
+	struct metrics_label of; /* a second one */
 };
 
 /* A counter is what ends in _total. */
