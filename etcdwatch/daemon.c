@@ -6,7 +6,6 @@
  */
 #include "etcdwatch/daemon.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>

@@ -4,11 +4,9 @@
  * place. First it is found out where it is, and whether it may go from there: where it is the last
  * good one of its cluster, it takes --force. Only then anything is removed, everywhere at once.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/jsonval.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/macro.h"
-#include "base/mem.h"
 #include "base/service.h"
 #include "etcd/connect.h"
 #include "etcdwatch/config/config.h"

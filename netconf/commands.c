@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "base/macro.h"
-#include "base/mem.h"
 #include "base/mono.h"
 
 #define CONFIRM_MIN_US (5 * US_PER_S)

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/macro.h"
 #include "base/printable.h"
 #include "netconf/change/beside.h"
 #include "netconf/config/config.h"

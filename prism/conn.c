@@ -7,7 +7,6 @@
 
 #include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,7 +15,6 @@
 #include <linux/tcp.h>
 
 #include "base/macro.h"
-#include "base/mem.h"
 #include "base/mono.h"
 #include "prism/dial.h"
 

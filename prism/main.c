@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "base/macro.h"
 #include "base/service.h"
 #include "prism/config.h"
 #include "prism/daemon.h"

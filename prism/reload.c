@@ -2,7 +2,6 @@
 /* A child process, its end, and a time limit for it. */
 #include "prism/reload.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>

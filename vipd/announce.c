@@ -9,7 +9,6 @@
 #include "vipd/announce.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
 #include "base/log.h"

@@ -8,7 +8,6 @@
  */
 #include "vipd/config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

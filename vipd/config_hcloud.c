@@ -5,7 +5,6 @@
  */
 #include "vipd/config_priv.h"
 
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -5,11 +5,11 @@
  * The daemon as a whole: makes what all VIPs share (etcd client, netlink, gate, lease, probers),
  * makes a struct vip for each configured one, and carries news from the former to the latter.
  *
- * Four ways to end, of which main() sees the exit code or the wish to start over:
+ * Four ways to end, of which the service sees the exit code or the wish to start over:
  *   stop     hands every VIP over, removes the gate
  *   leave    exits at once and leaves addresses and fences to the next process of this boot
- *   reload   hands over what is no longer configured as it was, then leaves and starts over in
- * place refuse   the node name belongs to somebody else
+ *   reload   hands over what is no longer configured as it was, then starts over in place
+ *   refuse   the node name belongs to another machine
  */
 
 #include <ev.h>

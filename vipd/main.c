@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 
-#include "base/macro.h"
 #include "base/service.h"
 #include "etcd/connect.h"
 #include "vipd/config.h"

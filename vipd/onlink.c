@@ -7,9 +7,7 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/macro.h"
 #include "base/mem.h"
 #include "vipd/fence.h"
 

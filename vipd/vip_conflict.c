@@ -11,10 +11,6 @@
  */
 #include "vipd/vip_priv.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "base/macro.h"
 #include "base/mono.h"
 #include "vipd/timing.h"
 

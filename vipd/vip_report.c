@@ -2,7 +2,6 @@
 /* Gathers what there is to say about one VIP, and words the warnings. Only reads. */
 #include "vipd/vip_priv.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

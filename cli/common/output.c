@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "base/spawn.h"

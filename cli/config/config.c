@@ -5,7 +5,6 @@
  */
 #include "cli/config/config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
 
 #include "base/cleanup.h"
 #include "base/conf.h"
-#include "base/mem.h"
 
 struct text {
 	FILE *out;

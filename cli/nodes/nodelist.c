@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/fileio.h"
-#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"

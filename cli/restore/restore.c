@@ -4,7 +4,6 @@
  * makes a plan of it (restoreplan.h), prints that, and only with --yes lets the worker carry it
  * out. No daemon is needed, and no etcd.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -5,12 +5,10 @@
  */
 #include "cli/restore/restoreadvice.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/macro.h"
-#include "base/mem.h"
 #include "cli/common/fields.h"
 
 /* What the tool makes beside the database: a WAL takes 64 MB from the first byte on. */

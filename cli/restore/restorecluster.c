@@ -18,8 +18,6 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/macro.h"
-#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
 #include "cli/common/table.h"

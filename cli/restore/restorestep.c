@@ -7,13 +7,11 @@
  */
 #include "cli/restore/restorestep.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/jsonval.h"
-#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/cli.h"
 #include "cli/common/table.h"

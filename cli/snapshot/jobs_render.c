@@ -5,7 +5,6 @@
 #include "cli/common/cli.h"
 #include "cli/snapshot/jobs_render.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/macro.h"

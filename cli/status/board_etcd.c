@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
 

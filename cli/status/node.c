@@ -9,9 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mem.h"
-#include "base/mono.h"
 #include "cli/common/query.h"
 
 const struct node_asked node_questions[NODE_QUESTIONS] = {

@@ -7,10 +7,8 @@
  */
 #include "cli/top/layout.h"
 
-#include <stdlib.h>
 #include <time.h>
 
-#include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/fields.h"
 

@@ -5,7 +5,6 @@
 #include "etcdwatch/catalog/catalog.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mem.h"
 
 /* Beyond them a directory is not read to its end, and nothing is removed from it. */

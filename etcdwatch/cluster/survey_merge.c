@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/jsonval.h"
-#include "base/macro.h"
 #include "base/mono.h"
 
 /* The list of one that reads with a quorum has gone farthest; failing that, any. */

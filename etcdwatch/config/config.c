@@ -17,7 +17,6 @@
 #include "base/cleanup.h"
 #include "base/conf_check.h"
 #include "base/jsonval.h"
-#include "base/macro.h"
 #include "base/mem.h"
 #include "etcdwatch/config/config_priv.h"
 

@@ -7,7 +7,6 @@
 #include "etcdwatch/config/config_priv.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/conf_check.h"

@@ -10,7 +10,6 @@
 #include <sys/queue.h>
 
 #include "base/conf_check.h"
-#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "base/resolve.h"

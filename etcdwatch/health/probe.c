@@ -15,7 +15,6 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "base/mono.h"
 #include "etcdwatch/cluster/survey.h"
 #include "etcdwatch/health/pages.h"
 

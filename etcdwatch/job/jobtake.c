@@ -5,7 +5,6 @@
  */
 #include "etcdwatch/job/job_priv.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/mono.h"
 #include "etcd/etcd.h"
 
 static void add(struct others *o, const char *self, const struct others_one *one)

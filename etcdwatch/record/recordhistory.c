@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/macro.h"
 #include "base/mem.h"
 
 struct revision {

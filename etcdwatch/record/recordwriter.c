@@ -11,7 +11,6 @@
 #include "etcdwatch/record/recordwriter.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

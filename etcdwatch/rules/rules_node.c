@@ -3,7 +3,6 @@
 #include "etcdwatch/rules/rules_priv.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define DAY_S INT64_C(86400)
 #define MIB INT64_C(1048576)

@@ -3,7 +3,6 @@
 #include "etcdwatch/steer/quotas.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/macro.h"
 #include "base/mem.h"

@@ -2,7 +2,6 @@
 /* One call of etcd each. */
 #include "etcdwatch/store/accepted.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

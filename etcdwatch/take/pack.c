@@ -2,7 +2,6 @@
 /* Puts the worker's words together, and takes its answer apart. */
 #include "etcdwatch/take/pack.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

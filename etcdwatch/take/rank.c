@@ -7,7 +7,6 @@
 #include "etcdwatch/take/rank.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/macro.h"
 

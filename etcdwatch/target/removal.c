@@ -3,10 +3,8 @@
 #include "etcdwatch/target/removal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
-#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/target/inventory.h"

@@ -27,7 +27,6 @@
 
 #include "base/cleanup.h"
 #include "base/macro.h"
-#include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/drill/drillrun.h"
 #include "etcdwatch/worker/common/lines.h"

@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "base/jsonval.h"
-#include "base/macro.h"
 #include "base/mem.h"
 #include "web/webask.h"
 

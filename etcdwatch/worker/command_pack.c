@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #include "base/jsonval.h"
-#include "base/macro.h"
 #include "etcdwatch/worker/pack/pack.h"
 #include "etcdwatch/worker/pack/unpack.h"
 #include "etcdwatch/worker/pack/codec.h"

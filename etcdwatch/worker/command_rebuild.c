@@ -19,8 +19,6 @@
 
 #include "base/civil.h"
 #include "base/jsonval.h"
-#include "base/macro.h"
-#include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/rebuild/rebuild.h"
 #include "etcdwatch/worker/rebuild/rebuildchoice.h"

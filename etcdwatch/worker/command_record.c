@@ -19,7 +19,6 @@
 
 #include "base/jsonval.h"
 #include "base/macro.h"
-#include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/record/recordobjects.h"
 #include "etcdwatch/worker/record/recordsend.h"

@@ -25,8 +25,6 @@
 
 #include "base/jsonval.h"
 #include "base/macro.h"
-#include "base/mem.h"
-#include "base/mono.h"
 #include "etcdwatch/worker/store/s3get.h"
 #include "etcdwatch/worker/store/s3put.h"
 #include "web/s3_upload.h"

@@ -21,8 +21,6 @@
 #include <unistd.h>
 
 #include "base/jsonval.h"
-#include "base/macro.h"
-#include "base/mem.h"
 #include "etcdwatch/worker/drill/drillrun.h"
 #include "etcdwatch/worker/source/prove.h"
 #include "etcdwatch/worker/source/sourcefind.h"

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <ev.h>
 #include <openssl/crypto.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

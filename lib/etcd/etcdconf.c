@@ -7,7 +7,6 @@
  */
 #include "etcd/etcdconf.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/conf_check.h"

@@ -8,7 +8,6 @@
 #include "etcd/queue.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -24,7 +24,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/fsm.h"
 #include "base/loop.h"
 #include "base/macro.h"

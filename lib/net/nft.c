@@ -13,7 +13,6 @@
 #include <linux/netfilter/nf_tables.h>
 #include <string.h>
 
-#include "base/macro.h"
 #include "base/mem.h"
 #include "net/netlink.h"
 

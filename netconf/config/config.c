@@ -8,7 +8,6 @@
 #include "netconf/config/config.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

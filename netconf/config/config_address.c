@@ -3,8 +3,6 @@
  * Addresses and routes of one link, in either style. What is wrong with one by itself, or with two
  * of the same link, is found here; the rest waits for config_cross.c.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

@@ -4,7 +4,6 @@
  * new option of the kernel's is one row there. What follows from two options together (a mode, a
  * monitor) is checked when all are read.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"

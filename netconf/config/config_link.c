@@ -3,7 +3,6 @@
  * Links: what all of them share, and the kinds that need little more. Bonds and WireGuard have
  * files of their own.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,13 +3,11 @@
  * WireGuard links in either style, which name the same things alike. A key stands in the file, as
  * with Talos, or in a file of its own (privateKeyFile, presharedKeyFile); it appears in no message.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/conf_check.h"
 #include "base/fileio.h"
-#include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/config/config_priv.h"
 

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "netconf/dhcp/dhcpfile.h"

@@ -9,7 +9,6 @@
  */
 #include "netconf/kernel/wireguard_netlink.h"
 
-#include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/wireguard.h>
 #include <stdlib.h>

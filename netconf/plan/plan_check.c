@@ -3,9 +3,7 @@
  * What cannot be had: a link that is not there, with all that depends on it, and what would
  * overwrite another program's object. Each is told, and leaves `want`; everything else goes on.
  */
-#include <string.h>
 
-#include "base/mem.h"
 #include "netconf/plan/plan_priv.h"
 
 const char *plan_owner_name(uint8_t protocol)

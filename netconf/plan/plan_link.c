@@ -4,8 +4,6 @@
  * bottom up and lowered from the top down; nothing is opened above what is closed. What cannot be
  * changed in a link (a VLAN's number, protocol or parent) is changed by making it anew.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"

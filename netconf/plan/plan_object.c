@@ -2,7 +2,6 @@
 /* Addresses, routes and rules. */
 #include <string.h>
 
-#include "base/mem.h"
 #include "netconf/plan/plan_priv.h"
 
 /* --- addresses --- */

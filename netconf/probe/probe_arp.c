@@ -4,7 +4,6 @@
  * nobody could be asked before it: the link came up with the change, or leads elsewhere by it.
  * begin.c asks for all others first. Unlike IPv6 the kernel does not look by itself.
  */
-#include <errno.h>
 #include <linux/if_addr.h>
 #include <net/if.h>
 #include <stdio.h>

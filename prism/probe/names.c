@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
-#include "base/mono.h"
 #include "base/resolve.h"
 
 struct names {

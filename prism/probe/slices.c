@@ -16,7 +16,6 @@
 
 #include "base/macro.h"
 #include "base/mem.h"
-#include "base/mono.h"
 #include "prism/probe/found.h"
 #include "prism/probe/kubeconfig.h"
 #include "web/http.h"

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/macro.h"
 #include "base/mem.h"
 
 #define LINE_MAX_BYTES 65536

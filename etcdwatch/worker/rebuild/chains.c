@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "base/civil.h"
-#include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
 #include "etcdwatch/worker/common/result.h"

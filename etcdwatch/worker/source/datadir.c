@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/civil.h"
-#include "base/macro.h"
 #include "base/mem.h"
 #include "bolt/bolt.h"
 #include "etcdwatch/worker/common/file.h"

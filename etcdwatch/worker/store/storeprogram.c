@@ -7,9 +7,7 @@
 #include "etcdwatch/worker/store/storeprogram.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
