@@ -92,7 +92,7 @@ int statedir_confirm_first(const char *state_dir)
 
 /* --- how it ended --- */
 
-int statedir_write_outcome(const char *state_dir, const struct statedir_outcome *outcome)
+static int statedir_write_outcome(const char *state_dir, const struct statedir_outcome *outcome)
 {
 	AUTO(free) char *path = statedir_path(state_dir, LAST);
 	AUTO(json_decref)

@@ -49,7 +49,6 @@ struct statedir_outcome {
 	char left[CHECKPOINT_REASON_MAX]; /* what could not be undone; "" */
 	int64_t ended_wall_us;
 };
-int statedir_write_outcome(const char *state_dir, const struct statedir_outcome *outcome);
 void statedir_read_outcome(const char *state_dir, struct statedir_outcome *ret_outcome);
 
 /* A change that was confirmed becomes what a boot applies, and its files go. Can be done again when

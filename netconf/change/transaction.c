@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * transaction_enter() is the one writer of the phase: it asks the table, stops what the old phase
- * had running, writes the new one to the disk, and begins its work (transaction_work.c). The way
+ * had running, writes the new one to the disk, and begins its work (transaction_work()). The way
  * back does not depend on the disk.
  */
-#include "netconf/change/transaction_priv.h"
+#include "netconf/change/transaction.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,12 +12,48 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/boottimer.h"
 #include "base/log.h"
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
+#include "netconf/change/apply.h"
 #include "netconf/change/follow.h"
+#include "netconf/change/guard.h"
 #include "netconf/change/statedir.h"
+#include "netconf/change/undo.h"
+
+struct transaction {
+	struct transaction_host host;
+	char *dir;
+	struct checkpoint_state state;
+	struct config *config; /* NULL: found, and cannot be read */
+	struct model *before;
+	struct plan *plan;     /* all steps so far */
+	struct beside *beside; /* NULL: found */
+	struct probes *probes;
+	char management[IFNAMSIZ];
+	struct watchman *watchman;
+	struct apply *apply;
+	bool follow_is_due;
+	struct undo *undo;
+	ev_timer head_start;
+	struct boottimer *deadline; /* goes on while the machine sleeps */
+	ev_timer reread;            /* the way back */
+	int unreadable;             /* why, 0 or -errno */
+};
+
+/* The phase may follow the one before. The reason may be NULL where nothing is wrong. */
+static void transaction_enter(struct transaction *t, enum phase next, const char *reason);
+
+/* The end: frees it, then tells the host, whose the configuration is. */
+static void transaction_finish(struct transaction *t, struct config *config)
+{
+	struct transaction_host host = t->host;
+
+	transaction_free(t);
+	host.over(config, host.userdata);
+}
 
 /* --- what there is to do in each phase --- */
 
@@ -194,12 +230,8 @@ static void reread_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reve
 
 /* --- all of it --- */
 
-void transaction_work_init(struct transaction *t)
-{
-	ev_timer_init(&t->reread, reread_timer_cb, REREAD_S, 0.);
-}
-
-void transaction_work(struct transaction *t)
+/* Of the phase that has just begun. */
+static void transaction_work(struct transaction *t)
 {
 	switch (t->state.phase) {
 	case PHASE_APPLYING:
@@ -236,24 +268,15 @@ DEFINE_AUTO(json_t, json_decref);
 
 static int64_t limit_of(const struct transaction *t, enum phase phase)
 {
-	switch (phase) {
-	case PHASE_PREPARED:
-		return PREPARED_LIMIT_US;
-	case PHASE_APPLYING:
-		return APPLYING_LIMIT_US;
-	case PHASE_PROBING:
+	static const int64_t limits_us[PHASES] = {
+	    [PHASE_PREPARED] = PREPARED_LIMIT_US,
+	    [PHASE_APPLYING] = APPLYING_LIMIT_US,
+	    [PHASE_ROLLING_BACK] = UNDO_LIMIT_US,
+	};
+
+	if (phase == PHASE_PROBING)
 		return t->config->policy.probe_timeout_us + PROBING_SLACK_US;
-	case PHASE_AWAITING:
-		return t->state.confirm_us;
-	case PHASE_ROLLING_BACK:
-		return UNDO_LIMIT_US;
-	case PHASE_HALF_UNDONE:
-	case PHASE_CONFIRMED:
-	case PHASE_ROLLED_BACK:
-	case PHASES:
-		break;
-	}
-	return 0;
+	return phase == PHASE_AWAITING ? t->state.confirm_us : limits_us[phase];
 }
 
 static void set_deadline(struct transaction *t)
@@ -282,7 +305,7 @@ static int begin_phase(struct transaction *t)
 	return r;
 }
 
-void transaction_enter(struct transaction *t, enum phase next, const char *reason)
+static void transaction_enter(struct transaction *t, enum phase next, const char *reason)
 {
 	enum phase old = t->state.phase;
 	int r;
@@ -357,7 +380,7 @@ static int new_transaction(const struct transaction_host *host,
 	t->host = *host;
 	t->dir = statedir_path(host->state_dir, STATEDIR_TRANSACTION);
 	ev_timer_init(&t->head_start, head_start_timer_cb, 0., 0.);
-	transaction_work_init(t);
+	ev_timer_init(&t->reread, reread_timer_cb, REREAD_S, 0.);
 	r = boottimer_new(host->ev, deadline_cb, t, &t->deadline);
 	if (r < 0)
 		return r;
@@ -507,14 +530,6 @@ void transaction_free(struct transaction *t)
 	config_free(t->config);
 	free(t->dir);
 	free(t);
-}
-
-void transaction_finish(struct transaction *t, struct config *config)
-{
-	struct transaction_host host = t->host;
-
-	transaction_free(t);
-	host.over(config, host.userdata);
 }
 
 int transaction_confirm(struct transaction *t)

@@ -33,7 +33,8 @@ static void index_names(struct whole *w)
 	qsort(w->names, w->n_names, sizeof(*w->names), compare_names);
 }
 
-ssize_t whole_find_link(const struct whole *w, const char *name)
+/* The index of the link that is described under this name; -1: none. */
+static ssize_t whole_find_link(const struct whole *w, const char *name)
 {
 	size_t low = 0, high = w->n_names;
 

@@ -17,12 +17,13 @@
 #define SEARCH_MAX 32 /* resolv.conf(5): as many as fit into 256 characters */
 #define HOST_NAMES_MAX 64
 
-struct host *config_host_of(struct config_reading *reading)
+static struct host *config_host_of(struct config_reading *reading)
 {
 	return &reading->config.common->host;
 }
 
-const char *config_check_dns_name(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+/* A DNS name in either case. */
+static const char *config_check_dns_name(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
                                   const char **ret_hint UNUSED)
 {
 	AUTO(free) char *lower = xstrdup(text);
@@ -34,7 +35,9 @@ const char *config_check_dns_name(const char *text, char scratch[static CONF_SCR
 	return NULL;
 }
 
-bool config_is_first(struct config_reading *reading, const struct conf_node *at,
+/* *document: where a thing has been said, other_style: the same of the other style; NULL: not yet.
+ * True if it is new, and is noted; else reported. */
+static bool config_is_first(struct config_reading *reading, const struct conf_node *at,
                      const struct conf_node **document, const struct conf_node *other_style)
 {
 	AUTO(free) char *origin = NULL;

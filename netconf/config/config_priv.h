@@ -224,15 +224,6 @@ void config_set_extra_hosts(struct conf *, const struct conf_field *, const stru
                             void *slot);
 void config_finish_host(struct config_reading *reading);
 
-struct host *config_host_of(struct config_reading *reading);
-/* A DNS name in either case. */
-const char *config_check_dns_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
-                                  const char **ret_hint);
-/* *document: where a thing has been said, other_style: the same of the other style; NULL: not yet.
- * True if it is new, and is noted; else reported. */
-bool config_is_first(struct config_reading *reading, const struct conf_node *at,
-                     const struct conf_node **document, const struct conf_node *other_style);
-
 /* --- config_host.c: time --- */
 
 extern const struct conf_field config_time_fields[];
@@ -266,8 +257,6 @@ struct whole {
 	size_t n_ports;
 };
 
-/* The index of the link that is described under this name; -1: none. */
-ssize_t whole_find_link(const struct whole *w, const char *name);
 /* The link that names it as a port, or NULL. */
 const struct config_link *whole_find_master(const struct whole *w, const char *name);
 

@@ -22,7 +22,8 @@ static void list_line(const struct resolver *r, struct conf_strings *list,
 	host_add_text(list, line);
 }
 
-void resolver_complain(struct resolver *r, struct conf_strings *list, const struct origin *origin,
+/* The same into one of the resolution's lists. */
+static void resolver_complain(struct resolver *r, struct conf_strings *list, const struct origin *origin,
                        const char *fmt, ...)
 {
 	AUTO(free) char *what = NULL;

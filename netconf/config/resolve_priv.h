@@ -40,9 +40,6 @@ void names_fini(struct names *names);
 /* "file:line: <fmt>": a problem, which is about that link. */
 void resolver_dispute(struct resolver *r, const char *link, const struct origin *origin,
                       const char *fmt, ...) PRINTF_LIKE(4, 5);
-/* The same into one of the resolution's lists. */
-void resolver_complain(struct resolver *r, struct conf_strings *list, const struct origin *origin,
-                       const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /* resolve_names.c */
 void resolver_find_alias(struct resolver *r, const struct config_alias *config);

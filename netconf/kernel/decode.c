@@ -326,7 +326,8 @@ static int compare_index(const void *a, const void *b)
 	return ((*x)->ifindex > (*y)->ifindex) - ((*x)->ifindex < (*y)->ifindex);
 }
 
-const char *decoder_link_name(const struct decoder *decoder, uint32_t ifindex)
+/* "" if there is no such link. */
+static const char *decoder_link_name(const struct decoder *decoder, uint32_t ifindex)
 {
 	const struct link key = {.ifindex = (int) ifindex}, *wanted = &key, *const *found = NULL;
 

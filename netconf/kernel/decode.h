@@ -30,9 +30,6 @@ void decoder_address(const struct nlmsghdr *nlh, void *decoder);
 void decoder_route(const struct nlmsghdr *nlh, void *decoder);
 void decoder_rule(const struct nlmsghdr *nlh, void *decoder);
 
-/* "" if there is no such link. */
-const char *decoder_link_name(const struct decoder *decoder, uint32_t ifindex);
-
 /* The other links that it names, by number; 0: none. */
 struct decode_link_refs {
 	uint32_t master, lower, primary, active_port;

@@ -138,7 +138,6 @@ void bond_normalise(struct bond *bond);
 uint64_t bond_differs(const struct bond *want, const struct bond *have);
 bool bond_option_equal(const struct bond *a, const struct bond *b, enum bond_option option);
 
-/* By the kernel's name; BOND_OPTIONS if there is none. */
 bool bond_mode_allows(enum bond_mode mode, enum bond_option option);
 
 /* The option's value as people write it ("fast", "100", "10.0.0.1,10.0.0.2"); "" for none. */

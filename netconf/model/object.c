@@ -185,7 +185,6 @@ unsigned route_differs(const struct route *want, const struct route *have)
 const struct record_field rule_fields[] = {
     RULE("family", U16, family),
     RULE("priority", U32, priority),
-    /* RULE_KEY */
     RULE("src", PREFIX, src),
     RULE("dst", PREFIX, dst),
     RULE("iif", TEXT, iif),

@@ -21,7 +21,7 @@
  * kernel module carries them out; neither is known here. Keys of WireGuard are never written.
  */
 
-void op_copy(const struct op *op, struct op *ret_copy)
+static void op_copy(const struct op *op, struct op *ret_copy)
 {
 	*ret_copy = *op;
 	link_copy(&op->link, &ret_copy->link);

@@ -73,8 +73,6 @@ struct op {
 	struct rule rule;       /* OP_RULE_* */
 };
 
-/* All of it, with memory of its own. */
-void op_copy(const struct op *op, struct op *ret_copy);
 void op_fini(struct op *op);
 
 const char *op_class_name(enum op_class class); /* "hitless", "blip", ... */

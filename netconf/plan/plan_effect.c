@@ -103,7 +103,7 @@ void effect_lose_address(struct model *now, size_t i, struct model *lost)
 	model_remove_address(now, i);
 }
 
-void effect_lose_route(struct model *now, size_t i, struct model *lost)
+static void effect_lose_route(struct model *now, size_t i, struct model *lost)
 {
 	effect_insert_route(lost, &now->routes[i]);
 	model_remove_route(now, i);

@@ -120,7 +120,6 @@ void plan_tell_lost(struct planner *p); /* what could not be put back */
 void effect_settle_last(void *list, size_t n, size_t size,
                         int (*compare)(const void *, const void *));
 void effect_lose_address(struct model *now, size_t i, struct model *lost);
-void effect_lose_route(struct model *now, size_t i, struct model *lost);
 /* All on the link, of one family or (AF_UNSPEC) of both. Those of the kernel are made anew when the
  * link comes up, as long as it has the address. */
 void effect_lose_routes(struct model *now, const char *link, sa_family_t family,

@@ -18,18 +18,6 @@
 #define LISTING_MAX 8192
 
 /* Every object of one owner, one a line, in the model's order. */
-/* By an alternative name. */
-static const struct link *find_named(const struct model *model, const char *name)
-{
-	for (size_t i = 0; i < model->n_links; i++) {
-		for (size_t k = 0; k < model->links[i].n_altnames; k++) {
-			if (strcmp(model->links[i].altnames[k], name) == 0)
-				return &model->links[i];
-		}
-	}
-	return NULL;
-}
-
 static const char *listing(const struct model *model, enum owner owner)
 {
 	static char text[LISTING_MAX];
@@ -121,8 +109,9 @@ static void test_links(void)
 	CHECK(link->up && link->carrier && link->multicast && link->mac.bytes[5] == 1);
 	CHECK(link_has(link, LINK_HAS_MAC) && link->ifindex > 0);
 	CHECK_EQ_STR(link->master, "");
-	link = find_named(model, "the-other-end-of-the-cable");
-	CHECK(link != NULL);
+	link = model_find_link(model, "v1");
+	CHECK(link != NULL && link->n_altnames == 1);
+	CHECK_EQ_STR(link->altnames[0], "the-other-end-of-the-cable");
 	CHECK_EQ_STR(link->master, "br0");
 	link = model_find_link(model, "br0");
 	CHECK(link != NULL && link->kind == LINK_BRIDGE && link->stp);

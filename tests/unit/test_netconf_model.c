@@ -33,7 +33,8 @@ static void test_bond_table(void)
 		if (!CHECK(info->name != NULL && info->attribute != 0 && info->modes != 0))
 			continue;
 		for (enum bond_option other = 0; other < o; other++)
-			CHECK(bond_options[other].attribute != info->attribute);
+			CHECK(bond_options[other].attribute != info->attribute &&
+			      strcmp(bond_options[other].name, info->name) != 0);
 		CHECK(info->initial >= info->min || info->max == 0);
 		for (uint32_t i = 0; info->choices != NULL && i <= info->max; i++)
 			CHECK(info->choices[i] != NULL);
@@ -327,10 +328,13 @@ static void test_model(void)
 	copy = model_copy(m);
 	CHECK_EQ_INT(model_find_link(copy, "eth17")->ifindex, 17);
 	CHECK(model_find_link(copy, "enp1s1") == NULL && model_find_link(copy, "") == NULL);
+	CHECK_EQ_STR(model_find_link(copy, "eth01")->altnames[0], "enp1s1");
 	CHECK_EQ_STR(model_format_origin(copy, &copy->links[0].origin, text), "a.yaml:3");
 	CHECK_EQ_STR(model_format_origin(copy, &copy->links[1].origin, text), "");
 	CHECK(copy->links[0].bond != m->links[0].bond);
 	CHECK(copy->routes[0].raw.data != m->routes[0].raw.data);
+	CHECK(copy->host.has == m->host.has && copy->host.n_resolvers == 1);
+	CHECK_EQ_STR(copy->host.entries[0].names.items[0], "ns");
 	model_remove_link(copy, 0);
 	model_remove_route(copy, 0);
 	CHECK(copy->n_routes == 0 && copy->n_links == 40);
