@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The next request, in the order in which a pass goes. No I/O, no clock; answers are taken in by
- * hcloud_answer.c. */
+/* The next request, in the order in which a pass goes, and what an answer says. No I/O, no clock. */
 #include "vipd/hcloud_plan.h"
 
 #include <errno.h>
