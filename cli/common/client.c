@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One question, one answer, one connection. The socket is non-blocking and poll(2) carries the
- * deadline, so a daemon that hangs, at whatever point, costs the operator the timeout and no more.
+ * One question, one answer, one connection: a query connects, sends its line, reads to the end of
+ * the stream, and is over. What goes wrong, also at once, is told by the timer, so that no caller
+ * hears of it too early; the same timer carries the deadline, and tries again while the daemon's
+ * queue of clients is full. client_ask() runs a query in a loop that nothing else uses.
  */
 #include "cli/common/client.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -86,90 +87,153 @@ int client_parse_answer(const char *text, struct client_answer **ret_answer)
 	return 0;
 }
 
-/* --- the exchange --- */
+/* --- a query --- */
 
-static int wait_for(int fd, short events, int64_t deadline_us)
+#define QUEUE_FULL_US (50 * US_PER_MS)
+#define READ_CHUNK 65536
+
+struct query {
+	struct ev_loop *loop;
+	char *path;
+	char *line;
+	size_t sent; /* of the line */
+	int64_t deadline_us;
+	query_done_fn done;
+	void *userdata;
+	int fd;     /* -1: not connected */
+	int failed; /* -errno that the timer is to tell; 0: none */
+	char *text;
+	size_t len, room;
+	client_object_fn each; /* or NULL */
+	void *each_userdata;
+	size_t told;   /* of the text so far */
+	int passed_fd; /* that came with the answer; -1: none */
+	ev_io io;
+	ev_timer timer;
+};
+
+void query_cancel(struct query *q)
 {
-	struct pollfd p = {.fd = fd, .events = events};
-	int64_t left_us = deadline_us - mono_now_us();
-	int n;
+	if (q == NULL)
+		return;
+	ev_io_stop(q->loop, &q->io);
+	ev_timer_stop(q->loop, &q->timer);
+	if (q->fd >= 0)
+		(void) close(q->fd);
+	if (q->passed_fd >= 0)
+		(void) close(q->passed_fd);
+	free(q->path);
+	free(q->line);
+	free(q->text);
+	free(q);
+}
 
-	if (left_us <= 0)
-		return -ETIMEDOUT;
-	n = poll(&p, 1, (int) (left_us / US_PER_MS + 1));
-	return n < 0 && errno != EINTR ? -errno : 0;
+static void finish(struct query *q, int r)
+{
+	struct client_answer *answer = NULL;
+	query_done_fn done = q->done;
+	void *userdata = q->userdata;
+
+	if (r == 0 && (q->text == NULL || strlen(q->text) != q->len))
+		r = -EBADMSG;
+	if (r == 0)
+		r = client_parse_answer(q->text, &answer);
+	if (r == 0)
+		answer->fd = TAKE_FD(q->passed_fd);
+	query_cancel(q);
+	done(r, answer, userdata);
+}
+
+/* In so long, or at the deadline if that is sooner. */
+static void set_timer(struct query *q, int64_t wait_us)
+{
+	int64_t left_us = q->deadline_us - mono_now_us();
+
+	ev_timer_stop(q->loop, &q->timer);
+	ev_timer_set(&q->timer, mono_to_ev(MIN(wait_us, MAX(left_us, 0))), 0);
+	ev_timer_start(q->loop, &q->timer);
+}
+
+static void fail_soon(struct query *q, int r)
+{
+	q->failed = r;
+	set_timer(q, 0);
+}
+
+static void want(struct query *q, int events)
+{
+	ev_io_stop(q->loop, &q->io);
+	ev_io_set(&q->io, q->fd, events);
+	ev_io_start(q->loop, &q->io);
 }
 
 /* connect(2) on a unix socket answers at once; EAGAIN says that the server's queue is full. */
-static int dial(const char *path, int64_t deadline_us)
+static void dial(struct query *q)
 {
-	AUTO(close) int fd = -1;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int r;
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	(void) strcpy(address.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	while (connect(fd, (const struct sockaddr *) &address, sizeof(address)) < 0) {
-		if (errno != EAGAIN)
-			return -errno;
-		/* Nothing tells when there is room: ask again in a while. */
-		r = wait_for(-1, 0, MIN(deadline_us, mono_now_us() + 50 * US_PER_MS));
-		if (r < 0 || mono_now_us() >= deadline_us)
-			return -ETIMEDOUT;
+	if (strlen(q->path) >= sizeof(address.sun_path)) {
+		fail_soon(q, -ENAMETOOLONG);
+		return;
 	}
-	return TAKE_FD(fd);
+	(void) strcpy(address.sun_path, q->path);
+	q->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (q->fd < 0) {
+		fail_soon(q, -errno);
+		return;
+	}
+	if (connect(q->fd, (const struct sockaddr *) &address, sizeof(address)) == 0) {
+		want(q, EV_WRITE);
+		set_timer(q, MONO_NEVER);
+		return;
+	}
+	if (errno != EAGAIN) {
+		fail_soon(q, -errno);
+		return;
+	}
+	(void) close(q->fd);
+	q->fd = -1;
+	set_timer(q, QUEUE_FULL_US);
 }
 
-static int send_line(int fd, const char *line, int64_t deadline_us)
+/* Until the answer ends, or it is time for the next NULL. */
+static void tick(struct query *q)
 {
-	size_t len = strlen(line);
+	bool is_told = q->each != NULL && q->passed_fd >= 0;
 
-	while (len > 0) {
-		ssize_t n = send(fd, line, len, MSG_NOSIGNAL);
-		int r;
-
-		if (n >= 0) {
-			line += n;
-			len -= (size_t) n;
-			continue;
-		}
-		/* A server that refuses us may have closed already; what it said is still to be read. */
-		if (errno == EPIPE)
-			return 0;
-		if (errno != EAGAIN && errno != EINTR)
-			return -errno;
-		r = wait_for(fd, POLLOUT, deadline_us);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	if (is_told)
+		q->each(NULL, q->passed_fd, q->each_userdata);
+	set_timer(q, is_told ? CLIENT_TICK_US : MONO_NEVER);
 }
 
-struct listener {
-	client_object_fn each; /* or NULL */
-	void *userdata;
-	size_t told; /* of the text so far */
-};
-
-/* Lines that are no object are judged at the end. */
-static void tell(struct listener *listener, const char *text, size_t len, int passed_fd)
+static void timer_cb(struct ev_loop *loop UNUSED, ev_timer *timer, int events UNUSED)
 {
-	const char *newline;
+	struct query *q = CONTAINER_OF(timer, struct query, timer);
 
-	while (listener->each != NULL &&
-	       (newline = memchr(text + listener->told, '\n', len - listener->told)) != NULL) {
-		size_t end = (size_t) (newline - text);
-		json_t *object = json_loadb(text + listener->told, end - listener->told, 0, NULL);
+	if (q->failed < 0)
+		finish(q, q->failed);
+	else if (mono_now_us() >= q->deadline_us)
+		finish(q, -ETIMEDOUT);
+	else if (q->fd < 0)
+		dial(q);
+	else
+		tick(q);
+}
 
-		if (json_is_object(object))
-			listener->each(object, passed_fd, listener->userdata);
-		json_decref(object);
-		listener->told = end + 1;
+static void send_some(struct query *q)
+{
+	ssize_t n = send(q->fd, q->line + q->sent, strlen(q->line) - q->sent, MSG_NOSIGNAL);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	/* A server that refuses us may have closed already; what it said is still to be read. */
+	if (n < 0 && errno != EPIPE) {
+		finish(q, -errno);
+		return;
 	}
+	q->sent += n > 0 ? (size_t) n : 0;
+	if (n < 0 || q->line[q->sent] == '\0')
+		want(q, EV_READ);
 }
 
 /* The first one stays. */
@@ -192,7 +256,7 @@ static void take_fds(struct msghdr *message, int *passed_fd)
 	}
 }
 
-static ssize_t receive_some(int fd, char *buffer, size_t len, int *passed_fd)
+static ssize_t receive(int fd, char *buffer, size_t len, int *passed_fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	struct iovec data = {.iov_base = buffer, .iov_len = len};
@@ -209,55 +273,97 @@ static ssize_t receive_some(int fd, char *buffer, size_t len, int *passed_fd)
 	return n;
 }
 
-/* Until there is more to read, or it is time for the next NULL. */
-static int wait_for_more(int fd, int64_t deadline_us, const struct listener *listener,
-                         int passed_fd)
+/* Lines that are no object are judged at the end. */
+static void tell(struct query *q)
 {
-	int64_t until_us = deadline_us;
+	const char *newline;
 
-	if (listener->each != NULL && passed_fd >= 0) {
-		listener->each(NULL, passed_fd, listener->userdata);
-		until_us = MIN(deadline_us, mono_now_us() + CLIENT_TICK_US);
+	while ((newline = memchr(q->text + q->told, '\n', q->len - q->told)) != NULL) {
+		size_t end = (size_t) (newline - q->text);
+		json_t *object = json_loadb(q->text + q->told, end - q->told, 0, NULL);
+
+		if (json_is_object(object))
+			q->each(object, q->passed_fd, q->each_userdata);
+		json_decref(object);
+		q->told = end + 1;
 	}
-	return wait_for(fd, POLLIN, until_us);
 }
 
-static int receive_all(int fd, int64_t deadline_us, struct listener *listener, int *passed_fd,
-                       char **ret_text)
+static void receive_some(struct query *q)
 {
-	AUTO(free) char *text = NULL;
-	size_t len = 0, room = 0;
+	ssize_t n;
 
-	for (;;) {
-		ssize_t n;
-		int r;
-
-		if (room - len < 2) {
-			room = MAX(2 * room, 65536);
-			text = xreallocarray(text, room, 1);
-		}
-		n = receive_some(fd, text + len, room - len - 1, passed_fd);
-		/* A reset is an end as well: whether the answer is whole, its last line tells. */
-		if (n == 0 || (n < 0 && errno == ECONNRESET))
-			break;
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			len += (size_t) n;
-			if (len > CLIENT_ANSWER_MAX)
-				return -EBADMSG;
-			tell(listener, text, len, *passed_fd);
-			continue;
-		}
-		r = wait_for_more(fd, deadline_us, listener, *passed_fd);
-		if (r < 0)
-			return r;
+	if (q->room - q->len < 2) {
+		q->room = MAX(2 * q->room, READ_CHUNK);
+		q->text = xreallocarray(q->text, q->room, 1);
 	}
-	text[len] = '\0';
-	if (strlen(text) != len)
-		return -EBADMSG;
-	*ret_text = TAKE_PTR(text);
-	return 0;
+	n = receive(q->fd, q->text + q->len, q->room - q->len - 1, &q->passed_fd);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0 && errno != ECONNRESET) {
+		finish(q, -errno);
+		return;
+	}
+	q->len += n > 0 ? (size_t) n : 0;
+	q->text[q->len] = '\0';
+	/* A reset is an end as well: whether the answer is whole, its last line tells. */
+	if (n <= 0) {
+		finish(q, 0);
+	} else if (q->len > CLIENT_ANSWER_MAX) {
+		finish(q, -EBADMSG);
+	} else if (q->each != NULL) {
+		tell(q);
+		tick(q);
+	}
+}
+
+static void io_cb(struct ev_loop *loop UNUSED, ev_io *io, int events)
+{
+	struct query *q = CONTAINER_OF(io, struct query, io);
+
+	if ((events & EV_ERROR) != 0)
+		finish(q, -ENOMEM);
+	else if ((events & EV_WRITE) != 0)
+		send_some(q);
+	else
+		receive_some(q);
+}
+
+struct query *query_start(struct ev_loop *loop, const char *socket_path, const char *const *words,
+                          size_t n_words, int64_t timeout_us, query_done_fn done, void *userdata)
+{
+	struct query *q = NEW0(struct query);
+	AUTO(free) char *joined = NULL;
+	int r = words_join(words, n_words, &joined);
+
+	q->loop = loop;
+	q->path = xstrdup(socket_path);
+	q->line = xasprintf("%s\n", r < 0 ? "" : joined);
+	q->deadline_us = mono_now_us() + timeout_us;
+	q->done = done;
+	q->userdata = userdata;
+	q->fd = q->passed_fd = -1;
+	ev_init(&q->io, io_cb);
+	ev_init(&q->timer, timer_cb);
+	/* The loop's idea of now may be old where it was busy, or has not begun. */
+	ev_now_update(loop);
+	if (r < 0)
+		fail_soon(q, r);
+	else
+		dial(q);
+	return q;
+}
+
+/* --- blocking --- */
+
+struct asked {
+	int r;
+	struct client_answer *answer;
+};
+
+static void asked_cb(int r, struct client_answer *answer, void *userdata)
+{
+	*(struct asked *) userdata = (struct asked){r, answer};
 }
 
 int client_ask(const char *socket_path, const char *const *words, size_t n_words,
@@ -270,30 +376,15 @@ int client_ask_each(const char *socket_path, const char *const *words, size_t n_
                     int64_t timeout_us, client_object_fn each, void *userdata,
                     struct client_answer **ret_answer)
 {
-	struct listener listener = {.each = each, .userdata = userdata};
-	int64_t deadline_us = mono_now_us() + timeout_us;
-	AUTO(free) char *joined = NULL;
-	AUTO(free) char *line = NULL;
-	AUTO(free) char *text = NULL;
-	AUTO(close) int fd = -1;
-	AUTO(close) int passed_fd = -1;
-	int r;
+	struct ev_loop *loop = mem_expect(ev_loop_new(EVFLAG_AUTO));
+	struct asked asked = {0};
+	struct query *q = query_start(loop, socket_path, words, n_words, timeout_us, asked_cb, &asked);
 
-	r = words_join(words, n_words, &joined);
-	if (r < 0)
-		return r;
-	line = xasprintf("%s\n", joined);
-	fd = dial(socket_path, deadline_us);
-	if (fd < 0)
-		return fd;
-	r = send_line(fd, line, deadline_us);
-	if (r < 0)
-		return r;
-	r = receive_all(fd, deadline_us, &listener, &passed_fd, &text);
-	if (text == NULL)
-		return r;
-	r = client_parse_answer(text, ret_answer);
-	if (r == 0)
-		(*ret_answer)->fd = TAKE_FD(passed_fd);
-	return r;
+	q->each = each;
+	q->each_userdata = userdata;
+	(void) ev_run(loop, 0);
+	ev_loop_destroy(loop);
+	if (asked.r == 0)
+		*ret_answer = asked.answer;
+	return asked.r;
 }

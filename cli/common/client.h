@@ -3,9 +3,10 @@
 
 /*
  * Asks a daemon one thing over its control socket (base/control.h has the protocol) and waits for
- * the whole answer. Blocking, with one deadline for everything.
+ * the whole answer, with one deadline for everything: blocking, or from an event loop.
  */
 
+#include <ev.h>
 #include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -46,3 +47,20 @@ int client_ask_each(const char *socket_path, const char *const *words, size_t n_
 
 /* The text of a whole answer, taken apart: 0 or -EBADMSG. Pure; client_ask() uses it. */
 int client_parse_answer(const char *text, struct client_answer **ret_answer);
+
+/* --- from an event loop: nothing blocks, and many may be under way, each with its deadline --- */
+
+struct query;
+
+/*
+ * Called once, from the loop and never before query_start() returns; the query is gone by then.
+ * r < 0: there is no answer, as client_ask() has it; else the answer is the callee's to free.
+ */
+typedef void (*query_done_fn)(int r, struct client_answer *answer, void *userdata);
+
+/* The words are copied. */
+struct query *query_start(struct ev_loop *loop, const char *socket_path, const char *const *words,
+                          size_t n_words, int64_t timeout_us, query_done_fn done, void *userdata);
+
+/* Before it is done: after this it never will be. NULL is fine. */
+void query_cancel(struct query *query);

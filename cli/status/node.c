@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cli/common/query.h"
 
 const struct node_asked node_questions[NODE_QUESTIONS] = {
     [NODE_VIP] = {"vipd", {"vip", "status"}, 2},

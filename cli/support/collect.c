@@ -19,7 +19,7 @@
 #include "base/mem.h"
 #include "base/mono.h"
 #include "cli/common/output.h"
-#include "cli/common/query.h"
+#include "cli/common/client.h"
 
 #define TIMEOUT_US (5 * US_PER_S)
 #define LOG_TIMEOUT_US (20 * US_PER_S)

@@ -17,7 +17,7 @@
 #include "base/macro.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "cli/common/query.h"
+#include "cli/common/client.h"
 #include "cli/top/layout.h"
 #include "cli/top/screen.h"
 
