@@ -62,7 +62,17 @@ void config_set_watch_defaults(struct config_watch *watch);
 void config_watch_fini(struct config_watch *watch);
 void config_read_watch(struct conf *conf, const struct conf_node *document, void *userdata);
 
-/* config_check.c: conf_check_fn's. */
+/* config_check.c */
+
+/*
+ * Bech32 (BIP 173), in which age writes its recipients: a name, '1', data and six characters of
+ * checksum, so that a mistyped key is seen before anything is encrypted to nobody. As age has it,
+ * without the limit of 90 characters. Pure.
+ */
+/* In lower case, with a right checksum. ret_name_len: of the name, before the last '1'. */
+bool bech32_is_good(const char *text, size_t *ret_name_len);
+
+/* conf_check_fn's. */
 const char *config_check_name(const char *text, char scratch[static CONF_SCRATCH_BYTES],
                               const char **ret_hint);
 const char *config_check_directory(const char *text, char scratch[static CONF_SCRATCH_BYTES],

@@ -11,7 +11,6 @@
 
 #include "etcdwatch/cluster/view.h"
 #include "etcdwatch/job/clearing.h"
-#include "etcdwatch/job/notes.h"
 #include "etcdwatch/job/others.h"
 #include "etcdwatch/store/store.h"
 #include "etcdwatch/take/claim.h"

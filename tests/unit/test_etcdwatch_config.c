@@ -15,7 +15,6 @@
 #include "base/fileio.h"
 #include "base/mem.h"
 #include "base/mono.h"
-#include "etcdwatch/config/bech32.h"
 #include "etcdwatch/config/config_priv.h"
 #include "tests/unit/check.h"
 #include "tests/unit/confdocs.h"
