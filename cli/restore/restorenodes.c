@@ -116,7 +116,7 @@ static void add_words(struct texts *words, const char *const *more)
 		texts_add(words, "%s", *more);
 }
 
-static const struct restorenode *node_of(const struct restorenodes *nodes, size_t member)
+const struct restorenode *restorenodes_of(const struct restorenodes *nodes, size_t member)
 {
 	for (size_t i = 0; i < nodes->n; i++) {
 		if (nodes->nodes[i].member == member)
@@ -137,7 +137,7 @@ uint64_t restorenodes_all(const struct restorenodes *nodes)
 /* The name of the node that is this member, else the member's. */
 static const char *restorenodes_name(const struct restorenodes *nodes, size_t member)
 {
-	const struct restorenode *node = node_of(nodes, member);
+	const struct restorenode *node = restorenodes_of(nodes, member);
 
 	return node != NULL ? node->name : nodes->cluster->members[member].name;
 }
@@ -177,7 +177,7 @@ int restorenodes_step(const struct restorenodes *nodes, uint64_t who, const stru
 	size_t n = 0;
 
 	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
-		const struct restorenode *node = node_of(nodes, i);
+		const struct restorenode *node = restorenodes_of(nodes, i);
 
 		if ((who >> i & 1) != 0 && node != NULL)
 			names[n++] = node->name;
@@ -323,7 +323,7 @@ static int read_member(struct restorenodes *nodes, struct restorenode *node)
 		return CLI_FAILED;
 	}
 	index = (size_t) (member - nodes->cluster->members);
-	other = node_of(nodes, index);
+	other = restorenodes_of(nodes, index);
 	if (other != NULL && other != node) {
 		AUTO(free) char *why = xasprintf("it is member '%s', as is %s", name, other->name);
 
@@ -361,11 +361,11 @@ static int check_members(const struct restorenodes *nodes)
 	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
 		const char *name = nodes->cluster->members[i].name;
 
-		if (nodes->excused[i] && node_of(nodes, i) != NULL) {
+		if (nodes->excused[i] && restorenodes_of(nodes, i) != NULL) {
 			say(name, "it is reached, and so takes part: leave --without away");
 			return CLI_USAGE;
 		}
-		if (nodes->excused[i] || node_of(nodes, i) != NULL)
+		if (nodes->excused[i] || restorenodes_of(nodes, i) != NULL)
 			continue;
 		for (size_t k = 0; k < nodes->n; k++) {
 			if (!nodes->nodes[k].reached)
@@ -416,7 +416,7 @@ struct restoredecide restorenodes_next(const struct restorenodes *nodes, bool go
 	struct restoredecide_node by_member[RESTORE_NODES_MAX];
 
 	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
-		const struct restorenode *node = node_of(nodes, i);
+		const struct restorenode *node = restorenodes_of(nodes, i);
 
 		by_member[i] = (struct restoredecide_node){
 		    .excused = nodes->excused[i],

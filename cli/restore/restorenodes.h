@@ -54,6 +54,9 @@ int restorenodes_survey(struct restorenodes *nodes);
 
 struct restoredecide restorenodes_next(const struct restorenodes *nodes, bool go_back);
 
+/* The one that is this member of the plan; NULL: none was named for it. */
+const struct restorenode *restorenodes_of(const struct restorenodes *nodes, size_t member);
+
 /* All members that take part. */
 uint64_t restorenodes_all(const struct restorenodes *nodes);
 

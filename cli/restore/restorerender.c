@@ -317,15 +317,6 @@ static char *services_of(const json_t *survey)
 	return text;
 }
 
-static const struct restorenode *node_of(const struct restorenodes *nodes, size_t member)
-{
-	for (size_t i = 0; i < nodes->n; i++) {
-		if (nodes->nodes[i].member == member)
-			return &nodes->nodes[i];
-	}
-	return NULL;
-}
-
 static void print_nodes(FILE *out, const struct restorenodes *nodes)
 {
 	static const struct table_column columns[] = {
@@ -336,7 +327,7 @@ static void print_nodes(FILE *out, const struct restorenodes *nodes)
 
 	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
 		const struct newcluster_member *member = &nodes->cluster->members[i];
-		const struct restorenode *node = node_of(nodes, i);
+		const struct restorenode *node = restorenodes_of(nodes, i);
 		AUTO(free) char *services = services_of(node != NULL ? node->survey : NULL);
 		const char *phase = nodes->excused[i]                ? "left out"
 		                    : node == NULL || !node->reached ? "not reached"
@@ -372,7 +363,7 @@ static json_t *nodes_json(const struct restorenodes *nodes, const json_t *health
 
 	for (size_t i = 0; i < nodes->cluster->n_members; i++) {
 		const struct newcluster_member *member = &nodes->cluster->members[i];
-		const struct restorenode *node = node_of(nodes, i);
+		const struct restorenode *node = restorenodes_of(nodes, i);
 		AUTO(free) char *id = xasprintf("%" PRIx64, member->id);
 		json_t *said = node != NULL ? json_object_get(health, node->name) : NULL;
 		bool reached = node != NULL && node->reached;
