@@ -5,8 +5,8 @@
  * is in the list below, which has none that holds a secret, a command or a text of the user's.
  *
  * A value that is one word of harmless characters is shown. In a sentence of ours (`reason`) stands
- * what others said as well: quoted, behind an option, as a URL or as NAME=VALUE, and none of that
- * is shown.
+ * what others said as well: quoted, behind an option, as a URL, as NAME=VALUE, as USER:PASSWORD or
+ * behind a word such as "password", and none of that is shown.
  */
 #include "cli/support/show.h"
 
@@ -93,7 +93,10 @@ static const char log_heads[] =
 #define METRIC_VALUE "0123456789.eE+-infaNI"
 #define SCHEDULE "0123456789*/,- "
 #define RANDOM_BYTES 16
-#define RANDOM_CAPITALS_BYTES 24
+#define RANDOM_CAPITALS_BYTES 20 /* AWS's names of keys */
+/* "abcdef.0123456789abcdef", with which nodes join a cluster. */
+#define BOOTSTRAP_ID_BYTES 6
+#define BOOTSTRAP_TOKEN_BYTES 23
 
 /* --- lists --- */
 
@@ -149,6 +152,9 @@ static bool looks_random(const char *word, size_t len)
 		digit |= isdigit(c) != 0;
 		if (upper && digit && run >= (lower ? RANDOM_BYTES : RANDOM_CAPITALS_BYTES))
 			return true;
+		if (len == BOOTSTRAP_TOKEN_BYTES && word[BOOTSTRAP_ID_BYTES] == '.' && digit && !upper &&
+		    run == len - BOOTSTRAP_ID_BYTES - 1)
+			return true;
 	}
 	return false;
 }
@@ -175,8 +181,10 @@ static bool put_url(FILE *out, const char *word, size_t len, size_t *n_hidden)
 	host += 3;
 	n = strcspn(host, "/?#");
 	n = MIN(n, (size_t) (word + len - host));
-	at = memrchr(host, '@', n);
-	if (!is_harmless(word, (size_t) (host - word)) || (at == NULL && !is_harmless(host, n)))
+	at = memrchr(host, '@', (size_t) (word + len - host));
+	/* One behind the host's end may end a password that has a '/'. */
+	if ((at != NULL && at >= host + n) || !is_harmless(word, (size_t) (host - word)) ||
+	    (at == NULL && !is_harmless(host, n)))
 		return false;
 	(void) fprintf(out, "%.*s", (int) (host - word), word);
 	if (at != NULL) {
@@ -213,10 +221,43 @@ static size_t foreign_len(const char *p)
 	return end != NULL ? (size_t) (end + 1 - p) : strlen(p);
 }
 
+/* "password:", "Bearer": a secret may follow. A path only names a file. */
+static bool announces_secret(const char *word, size_t len)
+{
+	static const char *const parts[] = {"passw",  "passphrase", "secret",        "token", "apikey",
+	                                    "cookie", "credential", "authorization", "bearer"};
+	static const char before_colon[] = " pass pwd pw pin psk salt key auth ";
+
+	if (memchr(word, '/', len) != NULL)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(parts); j++) {
+			if (len - i >= strlen(parts[j]) &&
+			    strncasecmp(word + i, parts[j], strlen(parts[j])) == 0)
+				return true;
+		}
+	}
+	return len > 0 && word[len - 1] == ':' && has_word(before_colon, word, len - 1);
+}
+
+/* USER:PASSWORD, and neither an address, HOST:PORT, FILE:LINE nor a time. */
+static bool is_login(const char *word, size_t len)
+{
+	const char *percent = memchr(word, '%', len), *colon = memchr(word, ':', len);
+	size_t n = percent != NULL ? (size_t) (percent - word) : len;
+
+	if (colon == NULL || isdigit((unsigned char) word[0]) ||
+	    strspn(word, "0123456789abcdefABCDEF:./[](),;") >= n)
+		return false;
+	return (size_t) (colon - word) + strspn(colon, "0123456789.:,;)") < len;
+}
+
 static void put_sentence(FILE *out, const char *text, size_t *n_hidden)
 {
+	bool is_one_word = strchr(text, ' ') == NULL, follows = false;
+
 	for (const char *p = text; *p != '\0';) {
-		size_t len = foreign_len(p);
+		size_t len = follows ? strlen(p) : foreign_len(p);
 
 		if (len > 0) {
 			put_hidden(out, "string", len, n_hidden);
@@ -227,8 +268,11 @@ static void put_sentence(FILE *out, const char *text, size_t *n_hidden)
 				if (strchr("'\"`", p[i]) != NULL && !isalnum((unsigned char) p[i - 1]))
 					len = i;
 			}
+			follows = announces_secret(p, len);
 			if (len > 2 && p[len - 2] == '\'' && p[len - 1] == 's')
 				(void) (put_word(out, p, len - 2, n_hidden), fputs("'s", out));
+			else if (!is_one_word && is_login(p, len) && memmem(p, len, "://", 3) == NULL)
+				put_hidden(out, "string", len, n_hidden);
 			else if (len > 0)
 				put_word(out, p, len, n_hidden);
 		}

@@ -55,6 +55,13 @@ static const char *const secrets[] = {
     "sentence-secret-37",
     "note-secret-38", /* why a command failed */
     "told-secret-39", /* why a daemon refused */
+    "hunter-40",      /* in a sentence, behind what says that a secret follows */
+    "hunter-41",
+    "hunter-42",
+    "hunter-43",               /* USER:PASSWORD in a sentence */
+    "hunter-44",               /* with a '/' in it, in a URL */
+    "abcdef.0123456789abcdef", /* a bootstrap token of Kubernetes */
+    "AKIAIOSFODNN7EXAMPLE",
 };
 
 static const char config_text[] = "apiVersion: fairlead/v1\n"
@@ -144,6 +151,20 @@ static const char journal_text[] =
     "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: curl -u bob:curl-secret-25 stdout-secret-35\n"
     "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: event=vip_state vip=10.0.0.5 salt=event-secret-36"
     " reason=\"curl -u bob:curl-secret-25 said 'sentence-secret-37'\"\n"
+    "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: event=vip_state reason=\"it said password: "
+    "hunter-40\"\n"
+    "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: event=vip_state reason=\"Authorization: Bearer "
+    "hunter-41\"\n"
+    "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: event=vip_state reason=\"the token hunter-42 is "
+    "refused\"\n"
+    "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: event=vip_state reason=\"refused "
+    "bob:hunter-43\"\n"
+    "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: event=vip_state reason=\"asked "
+    "http://bob:hunter-44/x@10.0.0.9/\"\n"
+    "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: event=vip_state reason=\"join by "
+    "abcdef.0123456789abcdef as AKIAIOSFODNN7EXAMPLE\"\n"
+    "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: event=vip_state reason=\"cannot read "
+    "/etc/fairlead/token: kept-why from 10.0.0.9:2379, fd00::1, x.yaml:3:7: kept-too\"\n"
     "2026-11-22T13:45:00.123456+0000 n1 kernel: Unknown command line parameters pin=271830\n"
     "END\n";
 
@@ -247,6 +268,8 @@ static void test_archive(void)
 	check_has("/etcd.password", "config/tmp/*/config.yaml");
 	check_has("url: https://hooks.example.org<path, ", "config/tmp/*/config.yaml");
 	check_has("event=gate_made table=kept_in_the_log", "logs/fairlead-vipd.log");
+	check_has("/etc/fairlead/token: kept-why from 10.0.0.9:2379, fd00::1, x.yaml:3:7: kept-too",
+	          "logs/fairlead-vipd.log");
 	check_has("fairlead_etcdwatch_compared_same 1", "daemons/etcdwatch-metrics.prom");
 	check_has("in-status", "daemons/etcdwatch-etcd-health.json");
 	check_has("vipd: vip status: no answer in time", "SUMMARY.md");
