@@ -304,6 +304,35 @@ static void test_former(struct archive *a)
 	CHECK_EQ_INT(take(a, 512, NULL, &problem, &snapshot), 0);
 }
 
+/* And with one for a long path that is not ASCII, without a word of its character set. */
+static void test_former_names(struct archive *a)
+{
+	AUTO(free) char *path = xstrdup("/"), *record = NULL, *manifest = NULL, *entry = NULL;
+	struct problem problem = {0};
+	struct tap_result snapshot = {0};
+
+	for (int i = 0; i < 30; i++) {
+		char *longer = xasprintf("%sgr\303\274n", path);
+
+		free(path);
+		path = longer;
+	}
+	record = xasprintf("%zu path=extra%s\n", strlen(path) + strlen("166 path=extra\n"), path);
+	CHECK_EQ_INT(atoi(record), strlen(record));
+	entry = xasprintf("extra%.90s", path);
+	manifest = xasprintf(MANIFEST("{\"path\":\"%s\",\"type\":\"file\",\"bytes\":0,\"sha256\":"
+	                              "\"" EMPTY_SHA256 "\"}"),
+	                     path);
+	a->len = 0;
+	put_file(a, "x.db", "hello");
+	put_entry(a, 'x', "pax-header", "", record);
+	put_file(a, entry, "");
+	put_file(a, "manifest.json", manifest);
+	put_end(a);
+	if (!CHECK_EQ_INT(take(a, 512, NULL, &problem, &snapshot), 0))
+		(void) fprintf(stderr, "  %s\n", problem.reason);
+}
+
 /* Long names, names that are not ASCII, and both, there and back. */
 static void test_names(struct archive *a)
 {
@@ -480,6 +509,7 @@ int main(void)
 	test_kinds(&archive);
 	test_changed_headers(&archive);
 	test_former(&archive);
+	test_former_names(&archive);
 	test_names(&archive);
 	test_astray(&archive);
 	test_extract(&archive);

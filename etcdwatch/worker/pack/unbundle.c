@@ -492,6 +492,16 @@ static int read_entry(struct unbundle *u, struct archive *archive, struct archiv
 	return r < 0 ? r : end_entry(u, entry);
 }
 
+/* A long name that is not ASCII, and whose pax header names no character set, as this program wrote
+ * it before libarchive did: in the locale "C" libarchive warns, and gives the bytes as they are. */
+static bool is_header(struct archive *archive, int got)
+{
+	const char *error = archive_error_string(archive);
+
+	return got == ARCHIVE_OK ||
+	       (got == ARCHIVE_WARN && error != NULL && strstr(error, "can't be converted") != NULL);
+}
+
 static int read_archive(struct unbundle *u)
 {
 	AUTO(archive_read_free) struct archive *archive = archive_read_new();
@@ -501,7 +511,7 @@ static int read_archive(struct unbundle *u)
 	(void) archive_read_support_format_tar(archive);
 	if (archive_read_open_fd(archive, u->ends[1], READ_BYTES) != ARCHIVE_OK)
 		return damaged(u, "it is no tar archive");
-	while ((got = archive_read_next_header(archive, &entry)) == ARCHIVE_OK) {
+	while (is_header(archive, got = archive_read_next_header(archive, &entry))) {
 		r = read_entry(u, archive, entry);
 		if (r < 0)
 			return r;
