@@ -113,7 +113,7 @@ static int receive(struct nl_sock *sock, struct nlmsghdr **ret_nlh)
 	int n = nl_recv(sock, &from, &buf, NULL);
 
 	if (n == -NLE_MSG_TRUNC)
-		return -EMSGSIZE;
+		return from.nl_pid == 0 ? -EMSGSIZE : 0;
 	if (n < 0) {
 		/* No system call gives this one here. */
 		if (errno == ENOMEM)

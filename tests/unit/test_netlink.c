@@ -9,6 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "tests/unit/check.h"
@@ -211,6 +212,32 @@ static void test_family(void)
 	CHECK_EQ_INT(family, GENL_ID_CTRL);
 }
 
+static void take_port_cb(const struct nlmsghdr *nlh, void *userdata)
+{
+	*(uint32_t *) userdata = nlh->nlmsg_pid;
+}
+
+/* What another process sends is no answer, however long it is. */
+static void test_stranger(struct netlink *nl)
+{
+	static uint8_t garbage[100000];
+	uint8_t buf[256] = {0};
+	struct sockaddr_nl to = {.nl_family = AF_NETLINK};
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	struct nlmsghdr *nlh = get_link(buf, 1);
+
+	CHECK_EQ_INT(netlink_call(nl, nlh, nlh->nlmsg_len, take_port_cb, &to.nl_pid), 0);
+	CHECK(to.nl_pid != 0);
+	for (size_t len = 16; len <= sizeof(garbage); len = len * 10 + 1) {
+		CHECK_EQ_INT(sendto(fd, garbage, len, 0, (const struct sockaddr *) &to, sizeof(to)), len);
+		CHECK_EQ_INT(netlink_call(nl, nlh, nlh->nlmsg_len, NULL, NULL), 0);
+	}
+	CHECK_EQ_INT(sendto(fd, garbage, sizeof(garbage), 0, (const struct sockaddr *) &to, sizeof(to)),
+	             sizeof(garbage));
+	CHECK_EQ_INT(netlink_call(nl, nlh, nlh->nlmsg_len, NULL, NULL), 0);
+	(void) close(fd);
+}
+
 static void test_unknown_protocol(struct ev_loop *ev)
 {
 	struct netlink *nl = NULL;
@@ -232,6 +259,7 @@ int main(void)
 	CHECK_EQ_INT(netlink_new(ev, NETLINK_ROUTE, &nl), 0);
 	test_call(nl, n_links);
 	test_batch(nl);
+	test_stranger(nl);
 	test_monitor(ev);
 	test_free_inside(ev);
 	test_family();
