@@ -26,7 +26,8 @@ struct localmember {
 	bool is_silent;
 	unsigned unanswered; /* questions in a row */
 	ev_timer timer;
-	ev_timer look; /* at the connection */
+	char *endpoint; /* as of the last question; NULL: there is none */
+	ev_timer look;  /* at the connection */
 	bool was_connected;
 	struct etcd_call *call;
 };
@@ -99,6 +100,8 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 	if (m->call != NULL)
 		return;
 	endpoint = find_local_endpoint(m);
+	free(m->endpoint);
+	m->endpoint = endpoint != NULL ? xstrdup(endpoint) : NULL;
 	if (endpoint == NULL) {
 		set(m, false, true);
 		return;
@@ -110,8 +113,8 @@ static void timer_cb(struct ev_loop *ev UNUSED, ev_timer *w, int revents UNUSED)
 static void look_cb(struct ev_loop *ev, ev_timer *w, int revents UNUSED)
 {
 	struct localmember *m = CONTAINER_OF(w, struct localmember, look);
-	const char *endpoint = find_local_endpoint(m);
-	bool is_connected = endpoint != NULL && etcd_endpoint_is_connected(m->etcd, endpoint);
+	/* To find the endpoint takes a dump of all addresses for each; a node may have thousands. */
+	bool is_connected = m->endpoint != NULL && etcd_endpoint_is_connected(m->etcd, m->endpoint);
 
 	if (m->was_connected && !is_connected)
 		ev_feed_event(ev, &m->timer, EV_TIMER);
@@ -145,6 +148,7 @@ void localmember_free(struct localmember *m)
 	ev_timer_stop(m->ev, &m->timer);
 	ev_timer_stop(m->ev, &m->look);
 	etcd_call_cancel(m->call);
+	free(m->endpoint);
 	free(m);
 }
 
