@@ -104,6 +104,8 @@ FAULT_CALLS := open openat read __read_chk write fsync close fchmod rename unlin
 DISK_CALLS := open opendir readdir read __read_chk pread write fsync close fchmod mkdir rename renameat2 \
               unlink unlinkat access stat statvfs
 PACE_CALLS := mono_now_us ev_timer_start disk_do fdatasync
+MEMBER_CALLS := rtnl_addr_list etcd_endpoints etcd_endpoint_is_connected etcd_endpoint_status etcd_call_cancel \
+                clusterid_get
 LEASE_CALLS := mono_now_us ev_timer_start etcd_lease_ttl etcd_call_cancel
 
 # row: a target below $(BUILD), or many of them with a %; what it is linked of beside its own source (sources,
@@ -152,6 +154,7 @@ $(call row,tests/unit/test_netconf_plan%, $(PLAN_TEST) netconf net web)
 $(call row,tests/unit/test_netconf_%, netconf net web)
 $(call row,tests/unit/test_bench_scale, bench/tools/scale/model.c prism web)
 $(call row,tests/unit/test_bench_%, benchtools)
+$(call row,tests/unit/test_localmember, vipd net web etcd,$(MEMBER_CALLS))
 $(call row,tests/unit/test_%,       wirelog traffic etcdtest vipd cli net web etcd bolt)
 
 $(call row,tests/fuzz/fuzz_cli_%,   cli bolt)
