@@ -76,8 +76,8 @@ struct catalog_entry {
 	char *member_name;
 	struct catalog_member *members; /* of the cluster, as the snapshot was begun */
 	size_t n_members;               /* 0: the list is not known, as in old entries */
-	char *members_differ; /* the database's list from it (proof.h); NULL: it does not */
-	char *node;           /* that took it; NULL: not told, as in old entries */
+	char *members_differ;           /* the database's list from it (proof.h); NULL: it does not */
+	char *node;                     /* that took it; NULL: not told, as in old entries */
 	char *server_version;
 	int64_t period_s; /* for which it was taken, claimed through etcd; 0: nobody was elected */
 	int64_t revision; /* read from the file */

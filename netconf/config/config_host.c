@@ -23,8 +23,9 @@ static struct host *config_host_of(struct config_reading *reading)
 }
 
 /* A DNS name in either case. */
-static const char *config_check_dns_name(const char *text, char scratch[static CONF_SCRATCH_BYTES] UNUSED,
-                                  const char **ret_hint UNUSED)
+static const char *config_check_dns_name(const char *text,
+                                         char scratch[static CONF_SCRATCH_BYTES] UNUSED,
+                                         const char **ret_hint UNUSED)
 {
 	AUTO(free) char *lower = xstrdup(text);
 
@@ -38,7 +39,7 @@ static const char *config_check_dns_name(const char *text, char scratch[static C
 /* *document: where a thing has been said, other_style: the same of the other style; NULL: not yet.
  * True if it is new, and is noted; else reported. */
 static bool config_is_first(struct config_reading *reading, const struct conf_node *at,
-                     const struct conf_node **document, const struct conf_node *other_style)
+                            const struct conf_node **document, const struct conf_node *other_style)
 {
 	AUTO(free) char *origin = NULL;
 	const struct conf_node *first = *document != NULL ? *document : other_style;

@@ -23,8 +23,10 @@ static void list_line(const struct resolver *r, struct conf_strings *list,
 }
 
 /* The same into one of the resolution's lists. */
-static void resolver_complain(struct resolver *r, struct conf_strings *list, const struct origin *origin,
-                       const char *fmt, ...)
+static void resolver_complain(struct resolver *r, struct conf_strings *list,
+                              const struct origin *origin, const char *fmt, ...) PRINTF_LIKE(4, 5);
+static void resolver_complain(struct resolver *r, struct conf_strings *list,
+                              const struct origin *origin, const char *fmt, ...)
 {
 	AUTO(free) char *what = NULL;
 	va_list ap;

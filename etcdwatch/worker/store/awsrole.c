@@ -67,8 +67,7 @@ static void forget(char *text, size_t len)
 static bool is_passing(int r, const struct webask_answer *answer)
 {
 	return r == -ECONNREFUSED || r == -EHOSTUNREACH || r == -ETIMEDOUT || r == -EKEYREJECTED ||
-	       r == -EIO ||
-	       (r == 0 && (answer->status >= 500 || answer->status == 429));
+	       r == -EIO || (r == 0 && (answer->status >= 500 || answer->status == 429));
 }
 
 #define ERROR_CODE_MAX 64
