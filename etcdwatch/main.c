@@ -81,8 +81,9 @@ static void print_checked(const struct config *config)
 
 static const struct service_helper worker = {
     .program = "etcdwatch-worker",
-    .option = {"worker", "PATH",
-               "what does the heavy work (default: etcdwatch-worker beside\netcdwatch)", NULL},
+    .option = {.name = "worker",
+               .value = "PATH",
+               .help = "what does the heavy work (default: etcdwatch-worker beside\netcdwatch)"},
 };
 
 static const struct service_ops ops = {
@@ -91,7 +92,9 @@ static const struct service_ops ops = {
     .closing = "Signals: TERM gives up what is under way and exits; HUP reads the "
                "configuration anew. See\n"
                "etcdwatch(8).",
-    .runtime_dir = {"runtime-dir", "DIR", "control socket (default: " RUNTIME_DIR ")", NULL},
+    .runtime_dir = {.name = "runtime-dir",
+                    .value = "DIR",
+                    .help = "control socket (default: " RUNTIME_DIR ")"},
     .runtime_dir_path = RUNTIME_DIR,
     .needs_runtime_dir = true,
     .helper = &worker,

@@ -149,7 +149,9 @@ static const struct service_ops ops = {
         "--plan, --convert or --describe: the daemon, which changes it when it is asked to, and\n"
         "back when nobody confirms.",
     .closing = "See netconf(8).",
-    .runtime_dir = {"runtime-dir", "DIR", "control socket (default: " RUNTIME_DIR ")", NULL},
+    .runtime_dir = {.name = "runtime-dir",
+                    .value = "DIR",
+                    .help = "control socket (default: " RUNTIME_DIR ")"},
     .runtime_dir_path = RUNTIME_DIR,
     .own = own,
     .mode = mode,

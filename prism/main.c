@@ -74,8 +74,9 @@ static int create(struct service *service, struct config *config, struct daemon 
 
 static const struct service_helper probe = {
     .program = "prism-probe",
-    .option = {"probe-program", "PATH", "the probe process (default: prism-probe beside prism)",
-               NULL},
+    .option = {.name = "probe-program",
+               .value = "PATH",
+               .help = "the probe process (default: prism-probe beside prism)"},
 };
 
 static const struct service_ops ops = {
@@ -84,7 +85,9 @@ static const struct service_ops ops = {
     .closing = "Signals: TERM lets connections end and exits; HUP reads the configuration anew "
                "and starts\n"
                "the program anew, in place: connections stay. See prism(8).",
-    .runtime_dir = {"runtime-dir", "DIR", "control socket (default: " RUNTIME_DIR ")", NULL},
+    .runtime_dir = {.name = "runtime-dir",
+                    .value = "DIR",
+                    .help = "control socket (default: " RUNTIME_DIR ")"},
     .runtime_dir_path = RUNTIME_DIR,
     .helper = &probe,
     .begin = begin,

@@ -52,8 +52,9 @@ static const struct service_ops ops = {
     .closing =
         "Signals: TERM hands every VIP over and exits; HUP reloads; USR2 exits and keeps the\n"
         "addresses for the next start. See vipd(8).",
-    .runtime_dir = {"runtime-dir", "DIR", "control socket and state (default: " RUNTIME_DIR ")",
-                    NULL},
+    .runtime_dir = {.name = "runtime-dir",
+                    .value = "DIR",
+                    .help = "control socket and state (default: " RUNTIME_DIR ")"},
     .runtime_dir_path = RUNTIME_DIR,
     .needs_runtime_dir = true,
     .own = own,
