@@ -102,9 +102,11 @@ static const char log_heads[] =
 
 static bool has_word(const char *words, const char *word, size_t len)
 {
+	if (len == 0 || memchr(word, ' ', len) != NULL)
+		return false;
 	for (const char *p = words; (p = memmem(p, strlen(p), word, len)) != NULL; p++) {
 		if (p > words && p[-1] == ' ' && p[len] == ' ')
-			return len > 0;
+			return true;
 	}
 	return false;
 }

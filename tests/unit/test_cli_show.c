@@ -76,6 +76,8 @@ static const struct place {
     {"? password\n: " VALUE "\nmtu: 9000\n", 2, false, true},
     {"machine:\n  ? password\n  : " VALUE "\n  mtu: 9000\n", 4, false, true},
     {"password: !!str " VALUE "\nmtu: 9000\n", 2, false, true},
+    {"\"\": " VALUE "\nmtu: 9000\n", 2, false, true},
+    {"mtu port: " VALUE "\nmtu: 9000\n", 2, false, true},
     {"password: &a " VALUE "\nmtu: 9000\n", 2, false, true},
     {"password: &a !!str " VALUE "\nmtu: 9000\n", 2, false, true},
     {"password:\n  " VALUE "\nmtu: 9000\n", 2, false, true},
