@@ -575,6 +575,19 @@ static void put_event(FILE *out, char *event, size_t *n_hidden)
 	}
 }
 
+/* Other programs of a unit may begin their lines as systemd and the kernel do. */
+static bool is_of_system(const char *head, size_t len)
+{
+	static const char *const ends[] = {" systemd[1]: ", " kernel: "};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		if (len > strlen(ends[i]) &&
+		    memcmp(head + len - strlen(ends[i]), ends[i], strlen(ends[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void put_log_line(FILE *out, char *line, const regex_t regexes[static 2], size_t *n_hidden)
 {
 	regmatch_t head;
@@ -588,7 +601,7 @@ static void put_log_line(FILE *out, char *line, const regex_t regexes[static 2],
 	(void) fprintf(out, "%.*s", (int) head.rm_eo, line);
 	if (strncmp(rest, "event=", strlen("event=")) == 0)
 		put_event(out, rest + strlen("event="), n_hidden);
-	else if (regexec(&regexes[1], rest, 0, NULL, 0) == 0)
+	else if (is_of_system(line, (size_t) head.rm_eo) && regexec(&regexes[1], rest, 0, NULL, 0) == 0)
 		(void) fputs(rest, out);
 	else
 		put_line(out, rest, n_hidden);

@@ -55,6 +55,7 @@ static const char *const secrets[] = {
     "sentence-secret-37",
     "note-secret-38", /* why a command failed */
     "told-secret-39", /* why a daemon refused */
+    "hunter-39",      /* a program that a daemon runs begins its line as systemd does */
     "hunter-40",      /* in a sentence, behind what says that a secret follows */
     "hunter-41",
     "hunter-42",
@@ -165,6 +166,8 @@ static const char journal_text[] =
     "abcdef.0123456789abcdef as AKIAIOSFODNN7EXAMPLE\"\n"
     "2026-11-22T13:45:00.123456+0000 n1 vipd[12]: event=vip_state reason=\"cannot read "
     "/etc/fairlead/token: kept-why from 10.0.0.9:2379, fd00::1, x.yaml:3:7: kept-too\"\n"
+    "2026-11-22T13:45:00.123456+0000 n1 store.sh[13]: Started mysql -u bob -phunter-39\n"
+    "2026-11-22T13:45:00.123456+0000 n1 systemd[1]: Started fairlead-vipd.service - kept_unit\n"
     "2026-11-22T13:45:00.123456+0000 n1 kernel: Unknown command line parameters pin=271830\n"
     "END\n";
 
@@ -268,6 +271,7 @@ static void test_archive(void)
 	check_has("/etcd.password", "config/tmp/*/config.yaml");
 	check_has("url: https://hooks.example.org<path, ", "config/tmp/*/config.yaml");
 	check_has("event=gate_made table=kept_in_the_log", "logs/fairlead-vipd.log");
+	check_has("Started fairlead-vipd.service - kept_unit", "logs/fairlead-vipd.log");
 	check_has("/etc/fairlead/token: kept-why from 10.0.0.9:2379, fd00::1, x.yaml:3:7: kept-too",
 	          "logs/fairlead-vipd.log");
 	check_has("fairlead_etcdwatch_compared_same 1", "daemons/etcdwatch-metrics.prom");
