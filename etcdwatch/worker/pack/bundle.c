@@ -25,7 +25,8 @@ DEFINE_AUTO(struct archive_entry, archive_entry_free);
 struct bundle {
 	struct sink *next;
 	struct archive *archive;
-	int error; /* of `next` */
+	int error;       /* of `next` */
+	bool is_dropped; /* the rest goes nowhere */
 	struct problem *problem;
 	json_t *snapshot;
 	json_t *extra;
@@ -38,6 +39,8 @@ static ssize_t pass_on(struct archive *archive UNUSED, void *userdata, const voi
 {
 	struct bundle *b = userdata;
 
+	if (b->is_dropped)
+		return (ssize_t) len;
 	b->error = sink_write(b->next, data, len);
 	return b->error < 0 ? -1 : (ssize_t) len;
 }
@@ -62,8 +65,8 @@ void bundle_free(struct bundle *b)
 {
 	if (b == NULL)
 		return;
-	/* Or it would be ended as if it were whole. */
-	(void) archive_write_fail(b->archive);
+	/* libarchive ends an archive that was not closed. archive_write_fail() would leak its output. */
+	b->is_dropped = true;
 	(void) archive_write_free(b->archive);
 	sink_free(b->next);
 	json_decref(b->snapshot);
