@@ -50,6 +50,7 @@ void daemon_report(const struct daemon *daemon, struct daemon_report *ret_report
 	    .has_confirmed = daemon->config != NULL && !daemon->only_leases,
 	    .clients = daemon->clients,
 	    .now_us = mono_now_us(),
+	    .wall_us = wall_now_us(),
 	};
 	drift_report(daemon->drift, &ret_report->drift);
 }

@@ -33,8 +33,6 @@
 
 /* On the loop, when it may be otherwise than it was: then look. */
 typedef void (*drift_beside_changed_fn)(void *userdata);
-/* `may` is asked of each step, in its words, as beside_format() has them. */
-typedef bool (*drift_beside_may_fn)(const char *step, void *userdata);
 
 /* Asking for services starts a process, so it is not asked at every route that comes or goes. */
 #define PERIOD_S 30.
@@ -140,45 +138,23 @@ static bool drift_beside_look(struct drift_beside *b, const struct look *look)
 	return true;
 }
 
-static bool may_do_all(const struct beside *plan, drift_beside_may_fn may, void *userdata)
-{
-	char text[BESIDE_TEXT_MAX];
-	enum op_class class;
-
-	for (size_t i = 0; i < beside_count(plan); i++) {
-		if (!may(beside_format(plan, i, text, &class), userdata))
-			return false;
-	}
-	return true;
-}
-
-/* Sets the host's half right, which costs nobody a frame, if `may` lets it do every step, and looks
- * again. How many steps that took; what fails is told. */
+/* Sets the host's half right, and looks again. How many steps that took; what fails is told. */
 static size_t drift_beside_repair(struct drift_beside *b, const struct look *look,
-                                  drift_beside_may_fn may, void *userdata)
+                                  beside_may_fn may, void *userdata)
 {
-	AUTO(beside_free) struct beside *plan = NULL;
 	AUTO(free) char *error = NULL;
-	int r = beside_plan_host(&host_this_machine, look->resolution, HOST_ALL, &plan, &error);
+	size_t n = 0;
+	int r = beside_repair_host(&host_this_machine, look->resolution, may, userdata, &n, &error);
 
-	if (r == 0 && (beside_problems(plan)->n > 0 || beside_count(plan) == 0 ||
-	               !may_do_all(plan, may, userdata)))
-		return 0;
-	if (r == 0)
-		r = beside_carry_out(plan, &error);
-	if (r < 0) {
+	if (r < 0)
 		(void) log_warning_errno(r, "drift_stays", "reason=\"%s\"", error);
-		return 0;
-	}
-	b->is_due = true;
+	b->is_due = n > 0;
 	(void) drift_beside_look(b, look);
-	return beside_count(plan);
+	return n;
 }
 
 /* Where routes come and go all the time, they are not looked at all the time. */
 #define LOOK_PAUSE_US US_PER_S
-/* What the kernel refuses now it may take later: an address once its link is ready for it. */
-#define REFUSED_PAUSE_US (10 * US_PER_S)
 
 struct drift {
 	struct ev_loop *ev;
@@ -188,7 +164,8 @@ struct drift {
 	struct ledger *ledger;
 	const struct config *config; /* NULL: not watching */
 	ev_timer later;
-	int64_t looked_us, repaired_us;
+	ev_timer again; /* when what is left alone is tried again */
+	int64_t looked_us;
 	struct settle *settle; /* one of the two at a time */
 	struct follow *follow;
 	bool follow_is_due;
@@ -196,7 +173,6 @@ struct drift {
 	struct fight *fight;
 	struct drift_beside *beside;
 	bool only_tells;
-	bool has_lost; /* a fight */
 	enum drift_state state;
 	size_t n_steps, n_waiting;
 	uint64_t n_repairs;
@@ -220,6 +196,30 @@ static void on_changed(void *userdata)
 	look_soon(userdata);
 }
 
+static void on_told(const struct kernel_news *news, void *userdata)
+{
+	struct drift *drift = userdata;
+
+	if (fight_on_news(drift->fight, news, mono_now_us()) && drift->settle != NULL)
+		settle_hurry(drift->settle);
+}
+
+static void again_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
+{
+	look_soon(CONTAINER_OF(timer, struct drift, again));
+}
+
+static void try_again(struct drift *drift)
+{
+	int64_t now_us = mono_now_us(), next_us = fight_next_us(drift->fight, now_us);
+
+	ev_timer_stop(drift->ev, &drift->again);
+	if (next_us == MONO_NEVER)
+		return;
+	ev_timer_set(&drift->again, mono_to_ev(next_us - now_us), 0.);
+	ev_timer_start(drift->ev, &drift->again);
+}
+
 /* --- telling --- */
 
 static size_t count_steps(const struct drift *drift, const struct plan *plan)
@@ -241,6 +241,7 @@ static void tell(struct drift *drift, const struct plan *plan, const struct reso
 {
 	enum drift_state old = drift->state;
 	char text[OP_TEXT_MAX] = "", buf[BESIDE_TEXT_MAX];
+	struct fight_left left;
 
 	drift->n_waiting = resolution->waiting.n;
 	for (size_t i = 0; i < plan->n_obstacles; i++)
@@ -250,7 +251,8 @@ static void tell(struct drift *drift, const struct plan *plan, const struct reso
 	if (drift->n_steps == 0)
 		drift->state = DRIFT_NONE;
 	else
-		drift->state = drift->has_lost ? DRIFT_FIGHT : DRIFT_DIFFERS;
+		drift->state =
+		    fight_get(drift->fight, 0, mono_now_us(), &left) ? DRIFT_FIGHT : DRIFT_DIFFERS;
 	if (drift->state != old || strcmp(text, drift->first) != 0) {
 		if (drift->state == DRIFT_NONE)
 			log_info("net_as_confirmed", "waiting=%zu", drift->n_waiting);
@@ -321,6 +323,7 @@ static int plan_cb(struct plan **ret_plan, struct model **ret_have, void *userda
 	if (r < 0)
 		return r;
 	*ret_plan = plan_make(look.resolution->model, look.have, &options);
+	fight_hold(drift->fight, *ret_plan, look.have, mono_now_us());
 	*ret_have = TAKE_PTR(look.have);
 	look_fini(&look);
 	return 0;
@@ -344,10 +347,8 @@ static void on_settled(const struct settle_result *result, void *userdata)
 		(void) log_warning_errno(result->r, "drift_stays", "reason=\"%s\"", result->reason);
 	else
 		log_notice("drift_repaired", "steps=%zu", result->n_done);
-	if (result->r < 0 && result->is_refused) {
-		fight_take_back(drift->fight, drift->repaired_us);
-		drift->looked_us = mono_now_us() + REFUSED_PAUSE_US - LOOK_PAUSE_US;
-	}
+	if (result->r < 0 && result->is_refused && result->left != NULL)
+		fight_refused(drift->fight, result->left, mono_now_us());
 	if (result->have != NULL)
 		ledger_settle(drift->ledger, result->have, NULL);
 	look_soon(drift);
@@ -395,37 +396,34 @@ static void follow(struct drift *drift)
 
 /* --- looking --- */
 
+/* What has begun to be left alone now. */
+static void tell_fights(struct drift *drift, int64_t now_us)
+{
+	struct fight_left left;
+
+	for (size_t i = 0; fight_get(drift->fight, i, now_us, &left); i++) {
+		if (left.from_us != now_us)
+			continue;
+		log_error("drift_fight",
+		          "op=\"%s\" by=\"%s\" reason=\"another process sets it back again and again: it "
+		          "is left alone for %d s\"",
+		          left.step, left.by, (int) ((left.until_us - now_us) / US_PER_S));
+	}
+}
+
 static bool may_do(const char *step, void *userdata)
 {
 	struct drift *drift = userdata;
-	const struct config_policy *policy = &drift->config->policy;
+	int64_t now_us = mono_now_us();
+	bool may = fight_may_step(drift->fight, step, &drift->config->policy.fight, now_us);
 
-	if (fight_may(drift->fight, step, policy->fight_rewrites, policy->fight_window_us,
-	              mono_now_us()))
-		return true;
-	drift->has_lost = true;
-	log_error("drift_fight",
-	          "op=\"%s\" reason=\"somebody sets it back again and again: it is left to them until "
-	          "the next change of the configuration\"",
-	          step);
-	return false;
-}
-
-static bool may_repair(struct drift *drift, const struct plan *plan)
-{
-	char text[OP_TEXT_MAX];
-
-	for (size_t i = 0; i < plan->n_ops; i++) {
-		if (!may_do(op_format(&plan->ops[i], text), drift))
-			return false;
-	}
-	return true;
+	tell_fights(drift, now_us);
+	return may;
 }
 
 static bool is_told_only(const struct drift *drift)
 {
-	return drift->has_lost || drift->only_tells ||
-	       drift->config->policy.drift != CONFIG_DRIFT_REPAIR;
+	return drift->only_tells || drift->config->policy.drift != CONFIG_DRIFT_REPAIR;
 }
 
 /* Before it is told: it takes no time, and no frames. */
@@ -447,17 +445,25 @@ static void repair(struct drift *drift, const struct look *look)
 	static const struct plan_options options = {.management_link = "", .only_hitless = true};
 	static const struct settle_ops ops = {.plan = plan_cb, .will = will_cb};
 	AUTO(plan_free) struct plan *plan = NULL;
+	int64_t now_us = mono_now_us();
 
 	if (is_told_only(drift))
 		return;
 	plan = plan_make(look->resolution->model, look->have, &options);
-	if (plan->n_ops == 0)
-		return;
-	drift->repaired_us = mono_now_us();
-	if (may_repair(drift, plan))
+	fight_count(drift->fight, plan, look->have, &drift->config->policy.fight, now_us);
+	tell_fights(drift, now_us);
+	if (plan->n_ops > 0)
 		drift->settle = settle_start(drift->ev, drift->kernel, &ops, true, on_settled, drift);
-	else
-		drift->state = DRIFT_FIGHT;
+}
+
+static void look_for_fights(struct drift *drift, const struct plan *plan)
+{
+	char text[BESIDE_TEXT_MAX];
+	enum op_class class;
+
+	fight_look(drift->fight, plan, drift->config->policy.fight.window_us, mono_now_us());
+	for (size_t i = 0; i < beside_count(drift->beside->seen); i++)
+		fight_look_at(drift->fight, beside_format(drift->beside->seen, i, text, &class));
 }
 
 static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int revents UNUSED)
@@ -476,6 +482,7 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 		look_soon(drift);
 		return;
 	}
+	kernel_read_news(drift->kernel);
 	tell_ambiguous(drift, look.resolution);
 	dhcpclients_want(drift->clients, look.resolution, look.have);
 	/* Two parts of it mean one device now: nobody knows what is wanted. */
@@ -485,10 +492,12 @@ static void later_timer_cb(struct ev_loop *ev UNUSED, ev_timer *timer, int reven
 		follow(drift);
 	} else if (look.resolution->problems.n == 0) {
 		plan = plan_make(look.resolution->model, look.have, &options);
+		look_for_fights(drift, plan);
 		look_beside(drift, &look);
+		repair(drift, &look);
 		tell(drift, plan, look.resolution);
 		tell_duplicate(drift, &look);
-		repair(drift, &look);
+		try_again(drift);
 	}
 	look_fini(&look);
 }
@@ -508,7 +517,8 @@ int drift_new(struct ev_loop *ev, struct kernel *kernel, struct dhcpclients *cli
 	drift->fight = fight_new();
 	drift->beside = drift_beside_new(ev, on_changed, drift);
 	ev_timer_init(&drift->later, later_timer_cb, 0., 0.);
-	r = kernel_monitor(kernel, on_changed, drift);
+	ev_timer_init(&drift->again, again_timer_cb, 0., 0.);
+	r = kernel_monitor(kernel, on_changed, on_told, drift);
 	if (r < 0)
 		return r;
 	*ret_drift = TAKE_PTR(drift);
@@ -520,6 +530,7 @@ void drift_free(struct drift *drift)
 	if (drift == NULL)
 		return;
 	ev_timer_stop(drift->ev, &drift->later);
+	ev_timer_stop(drift->ev, &drift->again);
 	settle_free(drift->settle);
 	follow_free(drift->follow);
 	fight_free(drift->fight);
@@ -530,6 +541,9 @@ void drift_free(struct drift *drift)
 void drift_watch(struct drift *drift, struct ledger *ledger, const struct config *config)
 {
 	ev_timer_stop(drift->ev, &drift->later);
+	ev_timer_stop(drift->ev, &drift->again);
+	fight_free(drift->fight);
+	drift->fight = fight_new();
 	settle_free(TAKE_PTR(drift->settle));
 	follow_free(TAKE_PTR(drift->follow));
 	/* One may have run out while nobody looked. */
@@ -538,7 +552,6 @@ void drift_watch(struct drift *drift, struct ledger *ledger, const struct config
 	drift->config = config;
 	drift->is_ambiguous = false;
 	drift->only_tells = false;
-	drift->has_lost = false;
 	drift->state = DRIFT_OFF;
 	drift->n_steps = drift->n_waiting = 0;
 	drift->first[0] = '\0';
@@ -572,6 +585,7 @@ void drift_report(const struct drift *drift, struct drift_report *ret_report)
 {
 	*ret_report = (struct drift_report){
 	    .state = drift->state,
+	    .fight = drift->fight,
 	    .n_steps = drift->n_steps,
 	    .first = drift->first,
 	    .duplicate = drift->duplicate,

@@ -4,9 +4,9 @@
 /*
  * The network stays as it was confirmed. Whenever anything in the kernel has changed, it is
  * compared with the confirmed configuration; what is ours, and costs nobody a frame, is set right
- * (so does what waited for a link that has come), and the rest is only told. When somebody sets it
- * back again and again, it is left to them, and told loudly, until the next change of the
- * configuration. It has the DHCP clients that the confirmed configuration wants, and no others, and
+ * (so does what waited for a link that has come), and the rest is only told. What another process
+ * sets back again and again is left alone for a while, and tried again (fight.h); all else is
+ * repaired meanwhile. It has the DHCP clients that the confirmed configuration wants, and no others, and
  * follows their leases.
  */
 
@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "netconf/config/config.h"
+#include "netconf/fight.h"
 #include "netconf/kernel/kernel.h"
 #include "netconf/change/statedir.h"
 #include "netconf/dhcp/dhcpclients.h"
@@ -45,16 +46,17 @@ enum drift_state {
 	DRIFT_OFF,     /* nobody knows what to compare with, or nobody has looked yet */
 	DRIFT_NONE,    /* it is as it was confirmed */
 	DRIFT_DIFFERS, /* it is not, and that is only told */
-	DRIFT_FIGHT,   /* somebody sets it back */
+	DRIFT_FIGHT,   /* another process sets a part of it back, which is left alone for a while */
 };
 
 struct drift_report {
 	enum drift_state state;
-	size_t n_steps;        /* that would set it right */
-	const char *first;     /* of them; "" */
-	const char *duplicate; /* an IPv6 address that another host has, with its link; "" */
-	uint64_t n_repairs;    /* steps that were carried out so far */
-	size_t n_waiting;      /* what waits for a link */
+	const struct fight *fight; /* what is left alone. Borrowed */
+	size_t n_steps;            /* that would set it right */
+	const char *first;         /* of them; "" */
+	const char *duplicate;     /* an IPv6 address that another host has, with its link; "" */
+	uint64_t n_repairs;        /* steps that were carried out so far */
+	size_t n_waiting;          /* what waits for a link */
 };
 void drift_report(const struct drift *drift, struct drift_report *ret_report);
 const char *drift_state_name(enum drift_state state);

@@ -169,7 +169,7 @@ static void on_changed(void *userdata);
  * told of a link that comes. */
 static bool listen_to_others(struct once *once)
 {
-	int r = once->listens ? 0 : kernel_monitor(once->kernel, on_changed, once);
+	int r = once->listens ? 0 : kernel_monitor(once->kernel, on_changed, NULL, once);
 
 	if (r < 0)
 		(void) log_warning_errno(r, "monitor_failed", "reason=\"no link is waited for\"");

@@ -28,12 +28,30 @@ static json_t *last_json(const struct statedir_outcome *last)
 	                 jsonval_tenths(last->ended_wall_us, US_PER_S));
 }
 
-static json_t *drift_json(const struct drift_report *drift)
+static json_t *left_alone_json(const struct daemon_report *report)
 {
-	return json_pack("{s:s, s:I, s:o, s:I, s:I, s:o}", "state", drift_state_name(drift->state),
+	json_t *list = json_array();
+	struct fight_left left;
+
+	for (size_t i = 0; fight_get(report->drift.fight, i, report->now_us, &left); i++)
+		(void) json_array_append_new(
+		    list,
+		    json_pack("{s:o, s:o, s:o, s:o}", "step", jsonval_text(left.step), "since_s",
+		              jsonval_tenths(report->wall_us - (report->now_us - left.since_us), US_PER_S),
+		              "next_s", jsonval_tenths(left.until_us - report->now_us, US_PER_S), "by",
+		              jsonval_text(left.by)));
+	return list;
+}
+
+static json_t *drift_json(const struct daemon_report *report)
+{
+	const struct drift_report *drift = &report->drift;
+
+	return json_pack("{s:s, s:I, s:o, s:I, s:I, s:o, s:o}", "state", drift_state_name(drift->state),
 	                 "steps", (json_int_t) drift->n_steps, "first", jsonval_text(drift->first),
 	                 "repairs", (json_int_t) drift->n_repairs, "waiting",
-	                 (json_int_t) drift->n_waiting, "duplicate", jsonval_text(drift->duplicate));
+	                 (json_int_t) drift->n_waiting, "duplicate", jsonval_text(drift->duplicate),
+	                 "left_alone", left_alone_json(report));
 }
 
 static json_t *blocked_json(const struct left_blocked *blocked)
@@ -78,7 +96,7 @@ json_t *report_json(const struct daemon_report *report)
 	return json_pack("{s:o, s:o, s:b, s:b, s:o, s:o, s:o}", "change", change_json(report),
 	                 "blocked", blocked_json(report->blocked), "preparing", report->is_preparing,
 	                 "confirmed", report->has_confirmed, "last", last_json(report->last), "drift",
-	                 drift_json(&report->drift), "leases", leases_json(report));
+	                 drift_json(report), "leases", leases_json(report));
 }
 
 /* What they have in common: a sample for each client. */

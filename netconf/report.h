@@ -19,7 +19,7 @@ struct daemon_report {
 	bool has_confirmed; /* a configuration was ever confirmed */
 	struct drift_report drift;
 	const struct dhcpclients *clients;
-	int64_t now_us;
+	int64_t now_us, wall_us;
 };
 
 json_t *report_json(const struct daemon_report *report);

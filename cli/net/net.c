@@ -122,10 +122,30 @@ static void render_last(FILE *out, const json_t *last, int64_t wall_now_us)
 	}
 }
 
-static void render_drift(FILE *out, const json_t *drift)
+static void render_left_alone(FILE *out, const json_t *left, int64_t wall_now_us)
+{
+	double since_s = json_number_value(json_object_get(left, "since_s"));
+	double next_s = json_number_value(json_object_get(left, "next_s"));
+	const char *by = field_text(left, "by");
+	char age[FIELD_AGE_MAX];
+
+	(void) fputs("left alone: ", out);
+	table_print_safe(out, field_text_or_dash(left, "step"));
+	(void) fprintf(out, "; since %s",
+	               field_age(wall_now_us - (int64_t) (since_s * (double) US_PER_S), age));
+	(void) fprintf(out, ", tried again in %s",
+	               field_age((int64_t) (next_s * (double) US_PER_S), age));
+	(void) fputs(by != NULL && by[0] != '\0' ? "; last undone by " : "", out);
+	table_print_safe(out, by != NULL ? by : "");
+	(void) fputc('\n', out);
+}
+
+static void render_drift(FILE *out, const json_t *drift, int64_t wall_now_us)
 {
 	const char *state = field_text_or_dash(drift, "state");
 	const char *duplicate = field_text(drift, "duplicate");
+	const json_t *left;
+	size_t i;
 
 	if (strcmp(state, "none") == 0)
 		(void) fputs("the network is as it was confirmed\n", out);
@@ -138,6 +158,10 @@ static void render_drift(FILE *out, const json_t *drift)
 		    (long long) field_integer(drift, "steps"));
 		table_print_safe(out, field_text_or_dash(drift, "first"));
 		(void) fputc('\n', out);
+	}
+	json_array_foreach(json_object_get(drift, "left_alone"), i, left)
+	{
+		render_left_alone(out, left, wall_now_us);
 	}
 	if (field_integer(drift, "waiting") > 0)
 		(void) fprintf(out, "waiting for a link: %lld\n",
@@ -213,7 +237,7 @@ void net_render_status(FILE *out, const json_t *objects, int64_t wall_now_us)
 	if (!field_is_true(status, "confirmed") && !json_is_object(blocked) && !json_is_object(change))
 		(void) fputs("no configuration has ever been confirmed: 'fairlead net apply' begins\n",
 		             out);
-	render_drift(out, json_object_get(status, "drift"));
+	render_drift(out, json_object_get(status, "drift"), wall_now_us);
 	json_array_foreach(json_object_get(status, "leases"), i, lease)
 	{
 		render_lease(out, lease);

@@ -308,12 +308,10 @@ int netlink_find_family(struct netlink *nl, const char *name, uint16_t *ret_fami
 
 /* --- the monitor --- */
 
-static void monitor_io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
+void netlink_monitor_read(struct netlink *nl)
 {
-	struct netlink *nl = CONTAINER_OF(w, struct netlink, monitor_io);
 	bool freed = false;
 
-	loop_expect_watched(revents);
 	nl->freed = &freed;
 	for (int i = 0; i < TURN_DATAGRAMS_MAX; i++) {
 		AUTO(free) struct nlmsghdr *datagram = NULL;
@@ -332,6 +330,17 @@ static void monitor_io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
 			return;
 	}
 	nl->freed = NULL;
+}
+
+static void monitor_io_cb(struct ev_loop *ev UNUSED, ev_io *w, int revents)
+{
+	loop_expect_watched(revents);
+	netlink_monitor_read(CONTAINER_OF(w, struct netlink, monitor_io));
+}
+
+uint32_t netlink_port(const struct netlink *nl)
+{
+	return nl_socket_get_local_port(nl->call);
 }
 
 int netlink_monitor(struct netlink *nl, const unsigned *groups, size_t n_groups,

@@ -62,6 +62,10 @@ int netlink_find_family(struct netlink *nl, const char *name, uint16_t *ret_fami
  * calls. Once an object: -EALREADY. */
 int netlink_monitor(struct netlink *nl, const unsigned *groups, size_t n_groups,
                     netlink_message_fn message, netlink_resync_fn resync, void *userdata);
+/* Takes what the kernel has told so far, without waiting for the loop's turn. */
+void netlink_monitor_read(struct netlink *nl);
+/* Notifications of what netlink_call() changed have this nlmsg_pid. */
+uint32_t netlink_port(const struct netlink *nl);
 
 /* What the kernel said about the last error, or "". Valid until the next call. */
 const char *netlink_error_text(const struct netlink *nl);

@@ -340,6 +340,42 @@ int beside_carry_out(struct beside *b, char **ret_error)
 	return r;
 }
 
+static bool may_do_all(const struct beside *b, beside_may_fn may, void *userdata)
+{
+	char text[BESIDE_TEXT_MAX];
+	enum op_class class;
+
+	for (size_t i = 0; i < beside_count(b); i++) {
+		if (!may(beside_format(b, i, text, &class), userdata))
+			return false;
+	}
+	return true;
+}
+
+int beside_repair_host(const struct host_machine *machine, const struct resolution *resolution,
+                       beside_may_fn may, void *userdata, size_t *ret_n, char **ret_error)
+{
+	int first = 0;
+
+	*ret_n = 0;
+	for (unsigned part = 1; part < HOST_ALL; part <<= 1) {
+		AUTO(beside_free) struct beside *b = NULL;
+		AUTO(free) char *error = NULL;
+		int r = beside_plan_host(machine, resolution, part, &b, &error);
+		bool can = r == 0 && b->problems.n == 0 && beside_count(b) > 0;
+
+		if (can && may_do_all(b, may, userdata)) {
+			r = beside_carry_out(b, &error);
+			*ret_n += r == 0 ? beside_count(b) : 0;
+		}
+		if (r < 0 && first == 0) {
+			first = r;
+			*ret_error = TAKE_PTR(error);
+		}
+	}
+	return first;
+}
+
 /* --- undoing --- */
 
 json_t *beside_to_json(const struct beside *b)

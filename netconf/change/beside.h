@@ -51,6 +51,15 @@ const char *beside_format(const struct beside *beside, size_t i, char buf[static
  * the caller frees. */
 int beside_carry_out(struct beside *beside, char **ret_error);
 
+/*
+ * Plans each part of the host for itself and carries it out, if it has no problem and `may` allows
+ * all of its steps, which it is asked about in the words of beside_format(). *ret_n: how many steps
+ * that took. 0, or the first -errno with a sentence that the caller frees.
+ */
+typedef bool (*beside_may_fn)(const char *step, void *userdata);
+int beside_repair_host(const struct host_machine *machine, const struct resolution *resolution,
+                       beside_may_fn may, void *userdata, size_t *ret_n, char **ret_error);
+
 /* What a checkpoint needs to undo it; a new reference. */
 json_t *beside_to_json(const struct beside *beside);
 /* One whose steps are over, of another process. 0, or -EBADMSG. */

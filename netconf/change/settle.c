@@ -206,12 +206,14 @@ void settle_free(struct settle *settle)
 static void settle_end(struct settle *settle, int r)
 {
 	AUTO(model_free) struct model *have = TAKE_PTR(settle->have);
+	AUTO(plan_free) struct plan *plan = TAKE_PTR(settle->plan);
 	struct settle_result result = settle->result;
 	settle_done_fn done = settle->done;
 	void *userdata = settle->userdata;
 
 	result.r = r;
 	result.have = have;
+	result.left = plan;
 	if (r == 0)
 		result.reason[0] = '\0';
 	settle_free(settle);
@@ -222,6 +224,14 @@ static void settle_again(struct settle *settle, int64_t after_us)
 {
 	ev_timer_set(&settle->round, mono_to_ev(after_us), 0.);
 	ev_timer_start(settle->ev, &settle->round);
+}
+
+void settle_hurry(struct settle *settle)
+{
+	if (!ev_is_active(&settle->round))
+		return;
+	ev_timer_stop(settle->ev, &settle->round);
+	settle_again(settle, 0);
 }
 
 static void on_carried(const struct carry_result *carried, void *userdata)

@@ -34,6 +34,8 @@ struct settle_result {
 	size_t n_done;   /* steps that the kernel took, of all rounds */
 	unsigned rounds; /* in which there was something to do */
 	bool is_refused; /* the kernel refused a step of the last of them */
+	const struct plan
+	    *left; /* what is still to be done; NULL: it could not be planned. As `have` */
 	/* What has come of it. NULL: it could not be observed since the last step. Borrowed until the
 	 * callback that is given the result returns. */
 	const struct model *have;
@@ -48,5 +50,7 @@ typedef void (*settle_done_fn)(const struct settle_result *result, void *userdat
  */
 struct settle *settle_start(struct ev_loop *ev, struct kernel *kernel, const struct settle_ops *ops,
                             bool go_on, settle_done_fn done, void *userdata);
+/* Something has changed: the next round begins now, if the steps of this one are done. */
+void settle_hurry(struct settle *settle);
 void settle_free(struct settle *settle);
 DEFINE_AUTO(struct settle, settle_free);

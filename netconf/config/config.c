@@ -202,11 +202,11 @@ static const char *const drift_names[] = {
 #define POLICY(member) offsetof(struct config_policy, member)
 
 static const struct conf_field fight_fields[] = {
-    CONF_ROW("rewrites", conf_unsigned, POLICY(fight_rewrites), "3",
-             "How often the same thing is set right within the window. Then it is left to the "
-             "other program.",
+    CONF_ROW("rewrites", conf_unsigned, POLICY(fight.rewrites), "3",
+             "How often the same object is set right within the window. Then it is left alone for "
+             "10 s, and longer each time.",
              .min = 1, .max = 100),
-    CONF_ROW("window", conf_duration, POLICY(fight_window_us), "1m", "The window.", .min = US_PER_S,
+    CONF_ROW("window", conf_duration, POLICY(fight.window_us), "1m", "The window.", .min = US_PER_S,
              .max = 3600 * US_PER_S),
     {0},
 };
@@ -246,7 +246,8 @@ const struct conf_field config_policy_fields[] = {
              "`repair`: what is ours, wanted and gone is set right if that costs no frame. "
              "`report`: it is only told.",
              .choices = drift_names),
-    CONF_ROW("fight", conf_map, 0, NULL, "When netconf stops setting a thing right.",
+    CONF_ROW("fight", conf_map, 0, NULL,
+             "When netconf leaves an object alone that another process sets back.",
              .fields = fight_fields),
     CONF_ROW("ownership", conf_map, 0, NULL, "What is netconf's.", .fields = ownership_fields),
     CONF_ROW("probes", conf_map, 0, NULL, "What must still work after a change.",

@@ -104,8 +104,10 @@ enum config_drift {
 struct config_policy {
 	int64_t confirm_us; /* an apply without --confirm-within waits so long: 2 min */
 	enum config_drift drift;
-	unsigned fight_rewrites;          /* so many repairs of one thing ... */
-	int64_t fight_window_us;          /* ... within this time: somebody fights back: 3 in 1 min */
+	struct config_fight {
+		unsigned rewrites; /* at most so many repairs of one object within any ... */
+		int64_t window_us;
+	} fight;                          /* 3 in 1 min */
 	bool adopt;                       /* the first run takes over what is as it is wanted */
 	struct conf_strings ignore_links; /* patterns of names that are never looked at */
 	bool probe_gateways, probe_etcd, probe_api_server; /* what worked before must work after */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Netlink for netconf: dumps in the order in which they can be understood, single steps with the
- * kernel's own words when it refuses, and a monitor that says that something changed, not what:
- * whoever wants to know observes again.
+ * kernel's own words when it refuses, and a monitor that says that something changed, and who may
+ * have done it: the state itself is observed again.
  */
 #include "netconf/kernel/kernel.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/fib_rules.h>
 #include <linux/if.h>
 #include <linux/if_link.h>
@@ -42,7 +43,10 @@ struct kernel {
 	void *numbers;
 	ev_timer settle;
 	kernel_changed_fn changed;
+	kernel_told_fn told;
 	void *changed_userdata;
+	uint32_t by_port; /* of the last notification by another process, and its name */
+	char by[KERNEL_BY_MAX];
 	/* Options of bonds: it will not have others while it runs. */
 	uint64_t bond_asked, bond_lacks;
 	char error_text[ERROR_TEXT_MAX];
@@ -463,12 +467,109 @@ static void settle(void *userdata)
 	}
 }
 
-static void on_event(const struct nlmsghdr *nlh UNUSED, void *userdata)
+/* libnl's ports have the process's number in their lower bits, the kernel's are that number. */
+#define COMM_MAX 32
+#define PORT_PID(port) ((port) &0x3fffff)
+
+/* A process that changes much is looked up once. */
+static const char *writer(struct kernel *kernel, uint32_t port)
 {
-	settle(userdata);
+	char path[64], comm[COMM_MAX] = "it has ended\n";
+	FILE *file;
+
+	if (port == 0 || port == netlink_port(kernel->nl))
+		return "";
+	if (port == kernel->by_port)
+		return kernel->by;
+	(void) snprintf(path, sizeof(path), "/proc/%" PRIu32 "/comm", PORT_PID(port));
+	file = fopen(path, "re");
+	if (file != NULL) {
+		if (fgets(comm, sizeof(comm), file) == NULL)
+			comm[0] = '\0';
+		(void) fclose(file);
+	}
+	comm[strcspn(comm, "\n")] = '\0';
+	(void) snprintf(kernel->by, sizeof(kernel->by), "pid %" PRIu32 " (%s)", PORT_PID(port), comm);
+	kernel->by_port = port;
+	return kernel->by;
 }
 
-int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, void *userdata)
+static bool read_prefix(sa_family_t family, const struct nlattr *attr, uint8_t len,
+                        struct prefix *ret_prefix)
+{
+	ret_prefix->addr = (struct addr){.family = family};
+	ret_prefix->len = len;
+	return (attr == NULL && len == 0) ||
+	       (attr != NULL &&
+	        addr_from_bytes(family, attr_data(attr), attr_len(attr), &ret_prefix->addr) == 0);
+}
+
+static bool read_news(const struct nlmsghdr *nlh, struct kernel_news *news)
+{
+	const struct nlattr *table[IFLA_MAX + 1];
+	struct ifinfomsg ifi;
+	struct ifaddrmsg ifa;
+	struct rtmsg rtm;
+
+	switch (nlh->nlmsg_type) {
+	case RTM_NEWLINK:
+	case RTM_DELLINK:
+		/* A bridge tells of its ports, too, and that one has left it. */
+		if (!attr_read(nlh, &ifi, sizeof(ifi), table, IFLA_MAX + 1) || ifi.ifi_family != AF_UNSPEC)
+			return false;
+		news->kind = KERNEL_NEWS_LINK;
+		news->is_gone = nlh->nlmsg_type == RTM_DELLINK;
+		news->ifindex = ifi.ifi_index;
+		news->carries = (ifi.ifi_flags & IFF_UP) != 0 && (ifi.ifi_flags & IFF_LOWER_UP) != 0;
+		(void) attr_text(table[IFLA_IFNAME], news->link, sizeof(news->link));
+		return true;
+	case RTM_NEWADDR:
+	case RTM_DELADDR:
+		news->kind = KERNEL_NEWS_ADDRESS;
+		news->is_gone = nlh->nlmsg_type == RTM_DELADDR;
+		return attr_read(nlh, &ifa, sizeof(ifa), table, IFA_MAX + 1) &&
+		       read_prefix(ifa.ifa_family,
+		                   table[IFA_LOCAL] != NULL ? table[IFA_LOCAL] : table[IFA_ADDRESS],
+		                   ifa.ifa_prefixlen, &news->prefix);
+	case RTM_NEWROUTE:
+	case RTM_DELROUTE:
+		news->kind = KERNEL_NEWS_ROUTE;
+		news->is_gone = nlh->nlmsg_type == RTM_DELROUTE;
+		return attr_read(nlh, &rtm, sizeof(rtm), table, RTA_MAX + 1) &&
+		       read_prefix(rtm.rtm_family, table[RTA_DST], rtm.rtm_dst_len, &news->prefix);
+	default:
+		return false;
+	}
+}
+
+static void on_event(const struct nlmsghdr *nlh, void *userdata)
+{
+	struct kernel *kernel = userdata;
+	struct kernel_news news = {0};
+
+	settle(kernel);
+	if (kernel->told == NULL || !read_news(nlh, &news))
+		return;
+	(void) snprintf(news.by, sizeof(news.by), "%s", writer(kernel, nlh->nlmsg_pid));
+	kernel->told(&news, kernel->changed_userdata);
+}
+
+static void on_lost(void *userdata)
+{
+	struct kernel *kernel = userdata;
+
+	settle(kernel);
+	if (kernel->told != NULL)
+		kernel->told(&(struct kernel_news){.kind = KERNEL_NEWS_LOST}, kernel->changed_userdata);
+}
+
+void kernel_read_news(struct kernel *kernel)
+{
+	netlink_monitor_read(kernel->nl);
+}
+
+int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, kernel_told_fn told,
+                   void *userdata)
 {
 	static const unsigned groups[] = {
 	    RTNLGRP_LINK,       RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
@@ -477,6 +578,7 @@ int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, void *userd
 
 	assert(kernel->ev != NULL);
 	kernel->changed = changed;
+	kernel->told = told;
 	kernel->changed_userdata = userdata;
-	return netlink_monitor(kernel->nl, groups, ARRAY_SIZE(groups), on_event, settle, kernel);
+	return netlink_monitor(kernel->nl, groups, ARRAY_SIZE(groups), on_event, on_lost, kernel);
 }

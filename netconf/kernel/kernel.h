@@ -45,10 +45,34 @@ int kernel_carrier(struct kernel *kernel, const char *link);
  * end; of a bond, on one port at least. */
 int kernel_carries(struct kernel *kernel, const char *link);
 
+/* What one notification says: why an object may be gone. */
+enum kernel_news_kind {
+	KERNEL_NEWS_LINK,
+	KERNEL_NEWS_ADDRESS,
+	KERNEL_NEWS_ROUTE,
+	KERNEL_NEWS_LOST, /* messages were lost: anything may have happened */
+};
+
+#define KERNEL_BY_MAX 48
+struct kernel_news {
+	enum kernel_news_kind kind;
+	bool is_gone;
+	char link[IFNAMSIZ]; /* LINK, as are these two */
+	int ifindex;
+	bool carries;           /* it is up, and has its carrier */
+	struct prefix prefix;   /* ADDRESS, with its host bits; ROUTE: the destination */
+	char by[KERNEL_BY_MAX]; /* "pid 812 (networkd)": another process; "": it is not known */
+};
+
 /* From now on `changed` is called, on the loop, a short while after anything was changed by
- * anybody, many changes at once; also after messages were lost. */
+ * anybody, many changes at once; also after messages were lost. `told`, which may be NULL, is
+ * called at once for each notification. */
 typedef void (*kernel_changed_fn)(void *userdata);
-int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, void *userdata);
+typedef void (*kernel_told_fn)(const struct kernel_news *news, void *userdata);
+int kernel_monitor(struct kernel *kernel, kernel_changed_fn changed, kernel_told_fn told,
+                   void *userdata);
+/* Takes the notifications that wait: what kernel_observe() has seen, they explain. */
+void kernel_read_news(struct kernel *kernel);
 
 /* --- for kernel.c and its tests --- */
 

@@ -185,7 +185,7 @@ const char *op_format(const struct op *op, char buf[static OP_TEXT_MAX])
 
 /* --- steps --- */
 
-static const char *op_link(const struct op *op)
+const char *op_link(const struct op *op)
 {
 	switch (op->kind) {
 	case OP_ADDRESS_ADD:

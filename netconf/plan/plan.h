@@ -75,6 +75,7 @@ struct op {
 
 void op_fini(struct op *op);
 
+const char *op_link(const struct op *op);       /* that it is on, or sets; "": none */
 const char *op_class_name(enum op_class class); /* "hitless", "blip", ... */
 
 /* "set bond0 miimon 100 updelay 200", "add route default via 10.0.0.1 dev bond0": for plans, logs

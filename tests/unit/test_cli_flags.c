@@ -149,7 +149,8 @@ static void board_of_net(FILE *out, const json_t *objects, int64_t now_us UNUSED
 
 #define NET                                                                                   \
 	"[{\"change\":null,\"blocked\":null,\"preparing\":false,\"confirmed\":false,"             \
-	"\"drift\":{\"state\":\"differs\",\"first\":\"add\",\"duplicate\":\"fd00::1 eth0\"},"     \
+	"\"drift\":{\"state\":\"differs\",\"first\":\"add\",\"duplicate\":\"fd00::1 eth0\","      \
+	"\"left_alone\":[{\"step\":\"set eth0 up\",\"by\":\"pid 7 (other)\"}]},"                  \
 	"\"leases\":[{\"link\":\"eth0\",\"family\":4,\"running\":true,\"server\":\"10.0.0.1\"}]," \
 	"\"last\":{\"how\":\"rolled-back\",\"reason\":\"no gateway\",\"left_undone\":\"mtu\"}}]"
 
@@ -226,7 +227,7 @@ static const struct sample {
      " alarm overdue period_done done_by odd_first state "},
     {"status, record", board_of_record, RECORD,
      " directory member recoverable_until since last_gap targets "},
-    {"status, network", board_of_net, NET, " server last "},
+    {"status, network", board_of_net, NET, " server last step by "},
 };
 
 /* --- turning them over --- */

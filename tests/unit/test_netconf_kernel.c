@@ -529,6 +529,7 @@ static void test_put_back(void)
 /* --- the monitor --- */
 
 struct seen {
+	struct kernel_news news;
 	bool changed;
 	int n;
 };
@@ -539,6 +540,15 @@ static void on_changed(void *userdata)
 
 	seen->changed = true;
 	seen->n++;
+}
+
+static void on_told(const struct kernel_news *news, void *userdata)
+{
+	struct seen *seen = userdata;
+
+	/* What the kernel drops with it is told, too. */
+	if (news->by[0] != '\0' || news->kind == KERNEL_NEWS_LINK)
+		seen->news = *news;
 }
 
 static void test_monitor(void)
@@ -554,10 +564,11 @@ static void test_monitor(void)
 	struct ev_loop *ev = ev_loop_new(EVFLAG_AUTO);
 	struct kernel *kernel = NULL;
 	struct seen seen = {0};
+	char text[PREFIX_TEXT_MAX];
 
 	world();
 	CHECK_EQ_INT(kernel_new(ev, &kernel), 0);
-	CHECK_EQ_INT(kernel_monitor(kernel, on_changed, &seen), 0);
+	CHECK_EQ_INT(kernel_monitor(kernel, on_changed, on_told, &seen), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		seen = (struct seen){0};
 		netns_run("%s", changes[i]);
@@ -568,6 +579,21 @@ static void test_monitor(void)
 	netns_run("for i in $(seq 100); do echo route add blackhole 10.6.$i.0/24; done | ip -batch -");
 	CHECK(netns_run_until(ev, &seen.changed, 30.));
 	CHECK_EQ_INT(seen.n, 1);
+	netns_run("ip address delete 10.7.0.1/24 dev v0");
+	kernel_read_news(kernel);
+	CHECK_EQ_INT(seen.news.kind, KERNEL_NEWS_ADDRESS);
+	CHECK(seen.news.is_gone && strncmp(seen.news.by, "pid ", 4) == 0);
+	CHECK_EQ_STR(prefix_format(&seen.news.prefix, text), "10.7.0.1/24");
+	netns_run("ip route delete blackhole 10.6.7.0/24");
+	kernel_read_news(kernel);
+	CHECK_EQ_INT(seen.news.kind, KERNEL_NEWS_ROUTE);
+	CHECK(seen.news.is_gone && strncmp(seen.news.by, "pid ", 4) == 0);
+	CHECK_EQ_STR(prefix_format(&seen.news.prefix, text), "10.6.7.0/24");
+	netns_run("ip link set v0 mtu 1300");
+	kernel_read_news(kernel);
+	CHECK_EQ_INT(seen.news.kind, KERNEL_NEWS_LINK);
+	CHECK_EQ_STR(seen.news.link, "v0");
+	CHECK(seen.news.ifindex > 1 && !seen.news.is_gone);
 	kernel_free(kernel);
 	ev_loop_destroy(ev);
 }
