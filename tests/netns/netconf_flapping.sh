@@ -67,29 +67,29 @@ expect_whole_soon() {
 
 say "the node's link is set down and up, within a second and more slowly"
 for pause in 0.1 0.1 0.1 0.1 0.1 1.5 1.5 1.5 1.5 1.5; do
+	nap 1.2
 	ip -n n1 link set eth0 down
 	nap "$pause"
 	ip -n n1 link set eth0 up
-	nap 1.2
 done
 expect_whole_soon
 
 say "a cable flaps for a minute"
 for i in {1..30}; do
+	nap 0.9
 	ip -n sw link set leg0 down
 	nap 0.9
 	ip -n sw link set leg0 up
-	nap 0.9
 done
 expect_whole_soon
 
 say "a device is made again"
 for i in {1..5}; do
+	nap 1.5
 	ip -n n1 link delete eth7
 	nap 1
 	ip -n n1 link add eth7 type veth peer name far7 netns sw
 	ip -n sw link set far7 up
-	nap 1.5
 done
 expect_whole_soon
 # A link that is set down is a change of what is ours; nothing else was.
