@@ -111,7 +111,9 @@ static void test_links(struct rtnl *rtnl)
 
 	forget("va");
 	netns_run("ip link set vb down");
-	CHECK(next_event());
+	/* The kernel may still tell of the carrier that came. */
+	while ((!seen.any || seen.link.carrier) && next_event())
+		seen.any = false;
 	CHECK(seen.link.up && !seen.link.carrier);
 
 	forget("va");
