@@ -46,11 +46,6 @@ static const enum endpoints_source sources[] = {ENDPOINTS_DNS, ENDPOINTS_MEMBERS
 
 /* --- to the probe process --- */
 
-static json_t *text_or_null(const char *text)
-{
-	return jsonval_text(text != NULL && text[0] != '\0' ? text : NULL);
-}
-
 static json_t *endpoint_json(const struct endpoint *endpoint)
 {
 	char text[ENDPOINT_TEXT_MAX];
@@ -97,13 +92,13 @@ json_t *checkermsg_settings(const struct config *config, bool debug)
 	return json_pack(
 	    "{s:s, s:b, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:I, s:o, s:o, s:o, s:i, s:o}",
 	    "type", "settings", "debug", debug, "checks", health->enabled, "path",
-	    text_or_null(health->path), "serverName", text_or_null(health->server_name), "caFile",
-	    text_or_null(health->ca_file), "clientCertFile", text_or_null(health->client_cert_file),
-	    "clientKeyFile", text_or_null(health->client_key_file), "tokenFile",
-	    text_or_null(health->token_file), "timeoutMs", (json_int_t) timeout_ms, "kubeconfig",
-	    text_or_null(from->kubeconfig), "slicesIntervalMs", (json_int_t) interval_ms, "through",
-	    through_json(config), "membersSocket", text_or_null(from->members_socket), "membersFile",
-	    text_or_null(from->members_file), "membersPort",
+	    jsonval_filled(health->path), "serverName", jsonval_filled(health->server_name), "caFile",
+	    jsonval_filled(health->ca_file), "clientCertFile", jsonval_filled(health->client_cert_file),
+	    "clientKeyFile", jsonval_filled(health->client_key_file), "tokenFile",
+	    jsonval_filled(health->token_file), "timeoutMs", (json_int_t) timeout_ms, "kubeconfig",
+	    jsonval_filled(from->kubeconfig), "slicesIntervalMs", (json_int_t) interval_ms, "through",
+	    through_json(config), "membersSocket", jsonval_filled(from->members_socket), "membersFile",
+	    jsonval_filled(from->members_file), "membersPort",
 	    (int) (from->members_port != 0 ? from->members_port : 6443), "names", names_json(from));
 }
 

@@ -32,6 +32,13 @@ const char *field_text_or_dash(const json_t *object, const char *key)
 	return text != NULL && text[0] != '\0' ? text : "-";
 }
 
+bool field_is(const json_t *object, const char *key, const char *want)
+{
+	const char *text = field_text(object, key);
+
+	return text != NULL && strcmp(text, want) == 0;
+}
+
 bool field_is_true(const json_t *object, const char *key)
 {
 	return json_is_true(json_object_get(object, key));

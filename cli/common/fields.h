@@ -24,6 +24,9 @@ const char *field_string(const json_t *object, const char *key);
 /* "-" then, and also when it is empty. */
 const char *field_text_or_dash(const json_t *object, const char *key);
 
+/* It is this text. */
+bool field_is(const json_t *object, const char *key, const char *want);
+
 /* False also when there is no such boolean. */
 bool field_is_true(const json_t *object, const char *key);
 bool field_is_false(const json_t *object, const char *key);

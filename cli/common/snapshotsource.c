@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cli/common/fields.h"
 #include "cli/common/worker.h"
 
 void snapshotoptions_fini(struct snapshotoptions *options)
@@ -58,11 +59,6 @@ void snapshotsource_fini(struct snapshotsource *source)
 	free(source->places);
 }
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(object, key));
-}
-
 /* --- the configuration --- */
 
 static int read_jobs(const struct snapshotoptions *o, json_t **ret_jobs)
@@ -84,7 +80,7 @@ static int read_jobs(const struct snapshotoptions *o, json_t **ret_jobs)
 
 static bool is_wanted(const struct snapshotoptions *o, const json_t *job)
 {
-	const char *name = text_of(job, "name");
+	const char *name = field_text(job, "name");
 
 	return o->job == NULL || (name != NULL && strcmp(o->job, name) == 0);
 }
@@ -118,7 +114,7 @@ static const json_t *target_of(const json_t *job, const char *name, size_t len)
 	const json_t *targets = json_object_get(job, "targets");
 
 	for (size_t i = 0; i < json_array_size(targets); i++) {
-		const char *text = text_of(json_array_get(targets, i), "name");
+		const char *text = field_text(json_array_get(targets, i), "name");
 
 		if (text != NULL && strlen(text) == len && strncmp(text, name, len) == 0)
 			return json_array_get(targets, i);
@@ -155,7 +151,7 @@ static int choose_target(const struct snapshotoptions *o, const json_t *jobs, co
 static void add_target(struct texts *words, const json_t *target)
 {
 	const json_t *options = json_object_get(target, "options");
-	const char *prefix = text_of(target, "prefix");
+	const char *prefix = field_text(target, "prefix");
 
 	for (size_t i = 0; i < json_array_size(options); i++)
 		texts_add(words, "%s", json_string_value(json_array_get(options, i)));
@@ -167,14 +163,14 @@ static void add_target(struct texts *words, const json_t *target)
 static void take_from_job(struct snapshotsource *source, const struct snapshotoptions *o,
                           const json_t *job)
 {
-	const char *file = text_of(job, "identity_file"), *tool = text_of(job, "etcdutl");
-	const char *record = text_of(job, "record");
+	const char *file = field_text(job, "identity_file"), *tool = field_text(job, "etcdutl");
+	const char *record = field_text(job, "record");
 
 	if (o->identities.n == 0 && file != NULL)
 		texts_add_option(&source->decrypt, "--identity", file);
 	if (json_is_true(json_object_get(job, "encrypted")))
 		texts_add(&source->find, "--encrypted");
-	texts_add_option(&source->find, "--own-key", text_of(job, "own_key"));
+	texts_add_option(&source->find, "--own-key", field_text(job, "own_key"));
 	source->tool = tool != NULL ? xstrdup(tool) : NULL;
 	source->record = record != NULL ? xstrdup(record) : NULL;
 }
@@ -186,7 +182,7 @@ static void add_trust(struct texts *words, const json_t *job)
 
 	for (size_t i = 0; i < json_array_size(keys); i++)
 		texts_add_option(words, "--trust", json_string_value(json_array_get(keys, i)));
-	texts_add_option(words, "--known", text_of(job, "directory"));
+	texts_add_option(words, "--known", field_text(job, "directory"));
 }
 
 static struct texts *add_place(struct snapshotsource *source, char *name)
@@ -204,16 +200,17 @@ static void take_places(struct snapshotsource *source, const json_t *job)
 {
 	const json_t *targets = json_object_get(job, "targets");
 
-	source->job = xstrdup(text_of(job, "name"));
+	source->job = xstrdup(field_text(job, "name"));
 	texts_add_option(&source->everywhere, "--job", source->job);
-	texts_add_option(&source->everywhere, "--own-key", text_of(job, "own_key"));
+	texts_add_option(&source->everywhere, "--own-key", field_text(job, "own_key"));
 	if (json_is_true(json_object_get(job, "encrypted")))
 		texts_add(&source->everywhere, "--encrypted");
 	if (source->target != NULL)
-		texts_add_option(add_place(source, xstrdup("")), "--directory", text_of(job, "directory"));
+		texts_add_option(add_place(source, xstrdup("")), "--directory",
+		                 field_text(job, "directory"));
 	for (size_t i = 0; i < json_array_size(targets); i++) {
 		const json_t *target = json_array_get(targets, i);
-		AUTO(free) char *name = xasprintf("%s/", text_of(target, "name"));
+		AUTO(free) char *name = xasprintf("%s/", field_text(target, "name"));
 		struct texts *words;
 
 		if (source->target != NULL && strcmp(source->target, name) == 0)
@@ -259,7 +256,7 @@ static int find_in_target(const struct snapshotoptions *o, const char *name,
 		add_trust(&source->find, job);
 		source->has_record = json_is_true(json_object_get(target, "record"));
 		if (json_is_true(json_object_get(target, "shared")) && o->job == NULL && !o->any_job)
-			texts_add_option(&source->find, "--job", text_of(job, "name"));
+			texts_add_option(&source->find, "--job", field_text(job, "name"));
 		take_from_job(source, o, job);
 		take_places(source, job);
 	}
@@ -285,7 +282,7 @@ static int find_in_directory(const struct snapshotoptions *o, struct snapshotsou
 		return code;
 	code = choose_job(o, jobs, &job);
 	if (code == CLI_OK) {
-		const char *directory = text_of(job, "directory");
+		const char *directory = field_text(job, "directory");
 
 		texts_add_option(&source->find, "--directory", directory != NULL ? directory : "");
 		take_from_job(source, o, job);
@@ -321,7 +318,7 @@ int snapshotsource_find(const struct snapshotoptions *o, struct snapshotsource *
 void snapshotsource_words(const struct snapshotsource *source, const struct snapshotoptions *o,
                           const json_t *found, struct texts *ret_words)
 {
-	const char *origin = text_of(found, "origin"), *id = text_of(found, "id");
+	const char *origin = field_text(found, "origin"), *id = field_text(found, "id");
 	AUTO(free) char *real = realpath(origin, NULL);
 
 	if (source->target != NULL) {

@@ -27,13 +27,6 @@ static bool say(char reason[static HEALTHCHECKS_REASON_MAX], const char *what, c
 	return false;
 }
 
-static bool is_text(const json_t *object, const char *key, const char *want)
-{
-	const char *text = field_text(object, key);
-
-	return text != NULL && strcmp(text, want) == 0;
-}
-
 /* --- network --- */
 
 static bool look_change(const json_t *objects, char reason[static HEALTHCHECKS_REASON_MAX])
@@ -55,7 +48,7 @@ static bool look_drift(const json_t *objects, char reason[static HEALTHCHECKS_RE
 {
 	const json_t *drift = json_object_get(json_array_get(objects, 0), "drift");
 
-	if (is_text(drift, "state", "none") || is_text(drift, "state", "off"))
+	if (field_is(drift, "state", "none") || field_is(drift, "state", "off"))
 		return true;
 	return say(reason, "the network and what was confirmed: ", field_text_or_dash(drift, "state"));
 }
@@ -86,11 +79,11 @@ static bool look_findings(const json_t *objects, char reason[static HEALTHCHECKS
 	const json_t *object;
 	size_t i;
 
-	if (is_text(json_array_get(objects, 0), "status", "unknown"))
+	if (field_is(json_array_get(objects, 0), "status", "unknown"))
 		return say(reason, "nobody has been asked yet", "");
 	json_array_foreach(objects, i, object)
 	{
-		if (is_text(object, "severity", "critical"))
+		if (field_is(object, "severity", "critical"))
 			return say(reason, "", field_text_or_dash(object, "sentence"));
 	}
 	if (json_array_size(objects) == 0)

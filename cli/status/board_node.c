@@ -11,13 +11,6 @@
 #include "base/mono.h"
 #include "cli/common/fields.h"
 
-static bool is_text(const json_t *object, const char *key, const char *want)
-{
-	const char *text = field_text(object, key);
-
-	return text != NULL && strcmp(text, want) == 0;
-}
-
 static void say_times(struct board *board, const json_t *vip)
 {
 	const json_t *left = json_object_get(vip, "fence_left_ms");
@@ -67,7 +60,7 @@ static void judge_owner(struct board *board, const json_t *vip)
 		board_matter(board, BOARD_FAILED,
 		             "See why no node takes it: fairlead vip status, on each of them",
 		             "%s: nobody owns it", address);
-	if (is_text(vip, "state", "down"))
+	if (field_is(vip, "state", "down"))
 		board_matter(board, BOARD_WARNED, "", "%s: this node takes no part: %s", address,
 		             field_text_or_dash(vip, "reason"));
 }
@@ -80,7 +73,7 @@ static void judge_node(struct board *board, const json_t *vip)
 	if (field_is_true(vip, "hold"))
 		board_matter(board, BOARD_WARNED, "When the maintenance is over: fairlead vip unhold",
 		             "%s: this node is on hold", address);
-	if (is_text(vip, "health", "bad"))
+	if (field_is(vip, "health", "bad"))
 		board_matter(board, BOARD_WARNED, "Look at kube-apiserver of this node, and at its log",
 		             "%s: the API server of this node is not healthy: %s", address,
 		             field_text_or_dash(vip, "health_reason"));
@@ -109,16 +102,16 @@ static void add_vip(struct board *board, const json_t *vip)
 	board_begin(board, "vip");
 	board_say(board, "%s on %s: %s%s", field_text_or_dash(vip, "vip"),
 	          field_text_or_dash(vip, "link"), owner != NULL ? owner : nobody,
-	          is_text(vip, "state", "owner") ? " (this node)" : "");
+	          field_is(vip, "state", "owner") ? " (this node)" : "");
 	say_times(board, vip);
-	if (!is_text(vip, "state", "owner"))
+	if (!field_is(vip, "state", "owner"))
 		board_say(board, "%s here", field_text_or_dash(vip, "state"));
 	judge_link(board, vip);
 	judge_owner(board, vip);
 	judge_node(board, vip);
 	json_array_foreach(json_object_get(vip, "warnings"), i, warning)
 	{
-		if (json_is_string(warning) && !is_text(vip, "link_problem", json_string_value(warning)))
+		if (json_is_string(warning) && !field_is(vip, "link_problem", json_string_value(warning)))
 			board_matter(board, BOARD_WARNED, "", "%s: %s", field_text_or_dash(vip, "vip"),
 			             json_string_value(warning));
 	}

@@ -23,7 +23,7 @@ void s3words_option(struct s3words *w, const char *name, const char *value)
 		push(w, value);
 }
 
-static void option_if_set(struct s3words *w, const char *name, const char *value)
+void s3words_option_if_set(struct s3words *w, const char *name, const char *value)
 {
 	if (value != NULL)
 		s3words_option(w, name, value);
@@ -47,15 +47,15 @@ void s3words_target(struct s3words *w, const struct config_target *t)
 	s3words_option(w, "--region", t->region);
 	if (!t->path_style)
 		s3words_option(w, "--virtual-host", NULL);
-	option_if_set(w, "--ca-file", t->ca_file);
-	option_if_set(w, "--access-key-file", t->access_key_file);
-	option_if_set(w, "--secret-key-file", t->secret_key_file);
-	option_if_set(w, "--session-token-file", t->session_token_file);
-	option_if_set(w, "--credentials-file", t->credentials_file);
-	option_if_set(w, "--credentials", t->credentials_json);
-	option_if_set(w, "--proxy", t->proxy);
-	option_if_set(w, "--kms-key", t->kms_key);
-	option_if_set(w, "--customer-key-file", t->customer_key_file);
+	s3words_option_if_set(w, "--ca-file", t->ca_file);
+	s3words_option_if_set(w, "--access-key-file", t->access_key_file);
+	s3words_option_if_set(w, "--secret-key-file", t->secret_key_file);
+	s3words_option_if_set(w, "--session-token-file", t->session_token_file);
+	s3words_option_if_set(w, "--credentials-file", t->credentials_file);
+	s3words_option_if_set(w, "--credentials", t->credentials_json);
+	s3words_option_if_set(w, "--proxy", t->proxy);
+	s3words_option_if_set(w, "--kms-key", t->kms_key);
+	s3words_option_if_set(w, "--customer-key-file", t->customer_key_file);
 	s3words_option(w, "--attempts", ATTEMPTS);
 }
 

@@ -29,4 +29,6 @@ void s3words_owner(struct s3words *words, const struct config_target *target);
 void s3words_begin(struct s3words *words, const char *worker, const char *subcommand,
                    const struct config_target *target);
 void s3words_option(struct s3words *words, const char *name, const char *value); /* NULL: none */
+/* Both, or with NULL neither. */
+void s3words_option_if_set(struct s3words *words, const char *name, const char *value);
 void s3words_add(struct s3words *words, const char *word);

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/civil.h"
 #include "base/jsonval.h"
 #include "base/macro.h"
 #include "base/mono.h"
@@ -20,18 +19,6 @@ bool drillinfo_is_alarm(const struct drillinfo *info)
 }
 
 /* --- JSON --- */
-
-static json_t *moment(int64_t s)
-{
-	char text[CIVIL_TEXT_MAX];
-
-	return s > 0 ? json_string(civil_format(s, text)) : json_null();
-}
-
-static json_t *text_or_null(const char *text)
-{
-	return jsonval_text(text[0] != '\0' ? text : NULL);
-}
 
 static json_t *age(int64_t then_s, int64_t now_s)
 {
@@ -57,16 +44,16 @@ json_t *drillinfo_json(const struct drillinfo *info, int64_t wall_now_s)
 	const struct drillstate *k = info->known;
 	json_t *json =
 	    json_pack("{s:s, s:o, s:b, s:b, s:b, s:o, s:o}", "state", info->state, "phase",
-	              text_or_null(info->phase), "alarm", (int) drillinfo_is_alarm(info), "failed",
+	              jsonval_filled(info->phase), "alarm", (int) drillinfo_is_alarm(info), "failed",
 	              (int) has_failed(info), "overdue", (int) info->due.is_overdue, "next_due",
-	              moment(info->due.next_s), "next_due_s",
+	              jsonval_moment(info->due.next_s), "next_due_s",
 	              info->due.next_s > 0 ? json_integer(info->due.next_s - wall_now_s) : json_null());
 	json_t *more = json_pack(
-	    "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "last", moment(k->last_s),
-	    "last_age_s", age(k->last_s, wall_now_s), "last_id", text_or_null(k->last_id),
+	    "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I}", "last", jsonval_moment(k->last_s),
+	    "last_age_s", age(k->last_s, wall_now_s), "last_id", jsonval_filled(k->last_id),
 	    "last_took_ms", k->last_s > 0 ? json_integer(k->last_took_ms) : json_null(), "reason",
-	    text_or_null(k->reason), "last_good", moment(k->good_s), "last_good_age_s",
-	    age(k->good_s, wall_now_s), "last_good_id", text_or_null(k->good_id), "passed_count",
+	    jsonval_filled(k->reason), "last_good", jsonval_moment(k->good_s), "last_good_age_s",
+	    age(k->good_s, wall_now_s), "last_good_id", jsonval_filled(k->good_id), "passed_count",
 	    (json_int_t) info->n_passed, "failed_count", (json_int_t) info->n_failed);
 
 	(void) json_object_update_new(json, more);

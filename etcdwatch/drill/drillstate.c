@@ -46,13 +46,6 @@ void drillstate_add(struct drillstate *state, int64_t began_s, const char *id, i
 
 /* --- JSON --- */
 
-static json_t *moment(int64_t s)
-{
-	char text[CIVIL_TEXT_MAX];
-
-	return s > 0 ? json_string(civil_format(s, text)) : json_null();
-}
-
 static bool read_moment(const json_t *object, const char *key, int64_t *ret_s)
 {
 	const json_t *value = json_object_get(object, key);
@@ -124,11 +117,11 @@ char *drillstate_print(const struct drillstate *s)
 {
 	json_t *object = json_pack(
 	    "{s:i, s:o, s:o, s:o, s:b, s:o, s:o, s:I, s:O*, s:I, s:o, s:o}", "version", VERSION,
-	    "since", moment(s->since_s), "last", moment(s->last_s), "last_id", jsonval_text(s->last_id),
-	    "last_ok", (int) s->last_ok, "code", jsonval_text(s->code), "reason",
-	    jsonval_text(s->reason), "last_took_ms", (json_int_t) s->last_took_ms, "result", s->result,
-	    "failures", (json_int_t) s->failures, "good", moment(s->good_s), "good_id",
-	    jsonval_text(s->good_id));
+	    "since", jsonval_moment(s->since_s), "last", jsonval_moment(s->last_s), "last_id",
+	    jsonval_text(s->last_id), "last_ok", (int) s->last_ok, "code", jsonval_text(s->code),
+	    "reason", jsonval_text(s->reason), "last_took_ms", (json_int_t) s->last_took_ms, "result",
+	    s->result, "failures", (json_int_t) s->failures, "good", jsonval_moment(s->good_s),
+	    "good_id", jsonval_text(s->good_id));
 	char *text = json_dumps(object, JSON_INDENT(1));
 
 	json_decref(object);
@@ -218,12 +211,6 @@ const struct catalog_entry *drillpick_there(const struct config_job *job,
 /* From the configuration to a command line. The entry of a local snapshot is read by the worker, as
  * it lies on the disk; that of another one is told. */
 
-static void option_if_set(struct s3words *words, const char *name, const char *value)
-{
-	if (value != NULL)
-		s3words_option(words, name, value);
-}
-
 static void add_source(struct drillwords *d, const struct config_job *job,
                        const struct catalog_entry *entry)
 {
@@ -252,15 +239,15 @@ void drillwords_init(struct drillwords *d, const char *worker, const struct conf
 	s3words_option(&d->words, "--directory", drill->directory);
 	s3words_option(&d->words, "--timeout", d->timeout);
 	s3words_option(&d->words, "--reserve", d->reserve);
-	option_if_set(&d->words, "--identity", drill->identity_file);
+	s3words_option_if_set(&d->words, "--identity", drill->identity_file);
 	/* What lies here is this node's own, perhaps from before keys were configured. */
 	for (size_t i = 0;
 	     drill->source != NULL && job->trusted_keys != NULL && i < job->trusted_keys->n; i++)
 		s3words_option(&d->words, "--trust", job->trusted_keys->items[i]);
 	if (job->encrypted)
 		s3words_option(&d->words, "--encrypted", NULL);
-	option_if_set(&d->words, "--etcd", drill->etcd);
-	option_if_set(&d->words, "--etcdutl", drill->etcdutl);
+	s3words_option_if_set(&d->words, "--etcd", drill->etcd);
+	s3words_option_if_set(&d->words, "--etcdutl", drill->etcdutl);
 	s3words_add(&d->words, d->file);
 }
 

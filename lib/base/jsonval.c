@@ -38,7 +38,7 @@ json_t *jsonval_moment(int64_t wall_s)
 	return wall_s > 0 ? json_string(civil_format(wall_s, text)) : json_null();
 }
 
-static json_t *set_text(const char *text)
+json_t *jsonval_filled(const char *text)
 {
 	return jsonval_text(text != NULL && text[0] != '\0' ? text : NULL);
 }
@@ -49,9 +49,9 @@ static json_t *value_of(const struct jsonval_row *row, const void *from)
 
 	switch (row->member) {
 	case JSONVAL_TEXT:
-		return set_text(*(const char *const *) at);
+		return jsonval_filled(*(const char *const *) at);
 	case JSONVAL_CHARS:
-		return set_text(at);
+		return jsonval_filled(at);
 	case JSONVAL_BOOL:
 		return json_boolean(*(const bool *) at);
 	case JSONVAL_SIZE:

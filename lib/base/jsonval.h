@@ -12,6 +12,8 @@
 
 /* NULL becomes null. JSON is UTF-8: of a text that is not, each byte beyond ASCII becomes '?'. */
 json_t *jsonval_text(const char *text);
+/* The same, and "" becomes null. */
+json_t *jsonval_filled(const char *text);
 
 /* A time in units of unit_us microseconds, to one decimal. */
 json_t *jsonval_tenths(int64_t us, int64_t unit_us);
