@@ -149,9 +149,8 @@ void discovery_free(struct discovery *discovery)
 /* --- what one member says of itself, and alarms --- */
 
 /*
- * The first is asked of that member
- * alone and without demanding a leader: a backup or an operator wants to know most when there is
- * none.
+ * The status is asked of the named member alone and without demanding a leader: a backup or an
+ * operator needs it most when there is none.
  */
 
 static void deliver_status(const struct etcd_outcome *outcome, const ProtobufCMessage *response,
